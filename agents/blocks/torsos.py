@@ -1,0 +1,87 @@
+"""Image torsos: from uint8 images [N, H, W, C] to float32 features [N, F].
+
+All take a Keras dtype policy: `float32`, or `mixed_bfloat16` for products in bfloat16 with float32 weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+import tf_keras
+
+Policy = tf_keras.mixed_precision.Policy
+
+
+class Torso(tf_keras.Sequential):
+    """Scales images to [0, 1], runs the layers, flattens, and ends in a rectified dense layer.
+
+    Args:
+      layers: from images to images.
+      features: F.
+      policy: dtype policy of the dense layer; the layers' own is theirs.
+    """
+
+    def __init__(self, layers: Sequence[tf_keras.layers.Layer], features: int, policy: Policy, name: str):
+        super().__init__(
+            [
+                tf_keras.layers.Rescaling(1.0 / 255.0, dtype=policy),
+                *layers,
+                tf_keras.layers.Flatten(dtype=policy),
+                tf_keras.layers.Dense(features, "relu", dtype=policy),
+                tf_keras.layers.Activation("linear", dtype="float32"),
+            ],
+            name=name,
+        )
+
+
+def nature(policy: Policy) -> Torso:
+    """Mnih et al., "Human-level control through deep reinforcement learning" (Nature 2015): 512 features."""
+    return Torso(_convolutions([(32, 8, 4), (64, 4, 2), (64, 3, 1)], policy), 512, policy, "nature")
+
+
+def shallow(policy: Policy) -> Torso:
+    """IMPALA's shallow network (arXiv 1802.01561, figure 3 left): 256 features."""
+    return Torso(_convolutions([(16, 8, 4), (32, 4, 2)], policy), 256, policy, "shallow")
+
+
+def deep(policy: Policy, channels: Sequence[int] = (16, 32, 32), blocks: int = 2) -> Torso:
+    """IMPALA's deep residual network (arXiv 1802.01561, figure 3 right): 256 features.
+
+    Args:
+      policy: dtype policy.
+      channels: of each section: convolution, max pooling, residual blocks.
+      blocks: residual blocks in a section.
+    """
+    sections = [_ResidualSection(depth, blocks, policy) for depth in channels]
+    return Torso([*sections, tf_keras.layers.ReLU(dtype=policy)], 256, policy, "deep")
+
+
+def _convolutions(
+    shapes: Sequence[tuple[int, int, int]], policy: Policy
+) -> list[tf_keras.layers.Layer]:
+    """Rectified convolutions of (channels, kernel size, stride)."""
+    return [
+        tf_keras.layers.Conv2D(channels, kernel, stride, activation="relu", dtype=policy)
+        for channels, kernel, stride in shapes
+    ]
+
+
+class _ResidualSection(tf_keras.layers.Layer):
+    """Convolution, max pooling by 2, then `blocks` times x + conv(relu(conv(relu(x))))."""
+
+    def __init__(self, channels: int, blocks: int, policy: Policy):
+        super().__init__(dtype=policy)
+
+        def convolution() -> tf_keras.layers.Conv2D:
+            return tf_keras.layers.Conv2D(channels, 3, padding="same", dtype=policy)
+
+        self._entry = convolution()
+        self._pool = tf_keras.layers.MaxPool2D(3, 2, padding="same", dtype=policy)
+        self._blocks = [(convolution(), convolution()) for _ in range(blocks)]
+
+    def call(self, images: tf.Tensor) -> tf.Tensor:
+        x = self._pool(self._entry(images))
+        for first, second in self._blocks:
+            x = x + second(tf.nn.relu(first(tf.nn.relu(x))))
+        return x

@@ -1,0 +1,42 @@
+"""Networks for Atari frames: Nature CNN for R2D2, IMPALA's two for V-trace, all with an LSTM."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tf_keras
+
+from agents.blocks import torsos
+from agents.blocks.lstm import ResettingLSTM
+from agents.blocks.recurrent import RecurrentNetwork
+from agents.r2d2.head import DuelingHead
+from agents.vtrace.head import ActorCriticHead
+from atari.network_settings import NetworkSettings
+from seed_rl.network import Network, build
+from seed_rl.types import ArraySpec, EnvironmentSpec
+
+_TORSOS = {"nature": torsos.nature, "shallow": torsos.shallow, "deep": torsos.deep}
+
+
+def actor_critic(spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+    """For V-trace: IMPALA's networks (arXiv 1802.01561, figure 3)."""
+    return _recurrent(ActorCriticHead(spec.num_actions), spec, settings, precision)
+
+
+def dueling(spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+    """For R2D2: Kapturowski et al. (ICLR 2019), table 2."""
+    return _recurrent(DuelingHead(spec.num_actions, hidden=512), spec, settings, precision)
+
+
+def _recurrent(head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+    assert isinstance(spec.observation, ArraySpec)
+    mixed = precision == "bfloat16"
+    policy = tf_keras.mixed_precision.Policy("mixed_bfloat16" if mixed else "float32")
+    network = RecurrentNetwork(
+        torso=_TORSOS[settings.torso](policy),
+        head=head,
+        num_actions=spec.num_actions,
+        core=ResettingLSTM(settings.lstm_size, tf.bfloat16 if mixed else tf.float32),
+        stack_size=settings.stack_size,
+        frame_shape=spec.observation.shape,
+    )
+    return build(network, spec)

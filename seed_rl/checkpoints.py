@@ -1,0 +1,97 @@
+"""Checkpoints: what a learner needs to go on after it was killed."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.errors import UserError
+from seed_rl.replay import PrioritizedReplay
+
+_MAX_TO_KEEP = 3
+
+
+class Checkpoints:
+    """Saves and restores the trained state, in <logdir>/checkpoints.
+
+    TensorFlow writes a checkpoint's files under temporary names and names it in its index file last, so
+    that a learner killed while it saves leaves the one before.
+
+    Args:
+      directory: where they are kept; the newest three stay.
+      step: int64 variable that numbers them; saved, too.
+      replay: saved beside them if given, the newest only.
+      objects: what else to save, by name: tf.Modules, optimizers, variables.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        step: tf.Variable,
+        replay: PrioritizedReplay | None = None,
+        **objects: Any,
+    ):
+        self._directory = directory
+        self._step = step
+        self._replay = replay
+        self._checkpoint = tf.train.Checkpoint(step=step, **objects)
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name="step"
+        )
+
+    def save(self) -> str:
+        """Saves and returns the checkpoint's path."""
+        if self._replay is not None:
+            self._save_replay(self._replay)
+        return self._manager.save(checkpoint_number=int(self._step))
+
+    def restore(self, init_checkpoint: str = "") -> str | None:
+        """Restores the newest checkpoint, or if there is none, `init_checkpoint`; returns its path.
+
+        Raises:
+          UserError: the checkpoint does not exist or does not fit the objects.
+        """
+        path = self._manager.latest_checkpoint
+        if path is None and init_checkpoint:
+            if not tf.io.gfile.glob(f"{init_checkpoint}.index"):
+                raise UserError(
+                    f"--init_checkpoint: expected a checkpoint such as .../checkpoints/step-1000, "
+                    f"got {init_checkpoint!r}, which does not exist."
+                )
+            path = init_checkpoint
+        if path is not None:
+            self._restore(path)
+        return path
+
+    def _restore(self, path: str) -> None:
+        try:
+            # Partial in one direction only: a checkpoint's extra objects (an optimizer's, say) are passed over.
+            self._checkpoint.restore(path).assert_existing_objects_matched()
+        except (AssertionError, ValueError, tf.errors.OpError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"--logdir or --init_checkpoint: the checkpoint {path} does not fit the network, environment and "
+                f"optimizer that the flags describe ({reason})."
+            ) from error
+        replay = self._replay_directory()
+        if self._replay is not None and replay.exists():
+            self._replay.load(replay)
+
+    def _save_replay(self, replay: PrioritizedReplay) -> None:
+        """Writes the replay under a temporary name first, then drops those of earlier steps."""
+        final = self._replay_directory()
+        partial = final.with_suffix(".partial")
+        for leftover in (partial, final):
+            shutil.rmtree(leftover, ignore_errors=True)
+        partial.mkdir(parents=True)
+        replay.save(partial)
+        partial.rename(final)
+        for old in self._directory.glob("replay-*"):
+            if old != final:
+                shutil.rmtree(old)
+
+    def _replay_directory(self) -> pathlib.Path:
+        return self._directory / f"replay-{int(self._step)}"

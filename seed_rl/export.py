@@ -1,0 +1,72 @@
+"""The trained policy as a SavedModel that plain TensorFlow loads, without this project's code."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.algorithm import Algorithm
+from seed_rl.network import Network
+from seed_rl.trajectories import TimeStep, time_step_spec
+from seed_rl.types import EnvironmentSpec
+
+
+class ExportedPolicy(tf.Module):
+    """What is exported: the policy without the training environments' exploration.
+
+        policy = tf.saved_model.load(directory)
+        state = policy.initial_state(batch_size)
+        action, state = policy.act(step_type, reward, discount, observation, previous_action, state)
+
+    Shapes as in trajectories.TimeStep, [B, ...]; the state is a list of tensors. Pass 0 as previous action at
+    an episode's first step, where the state is reset by itself.
+    """
+
+    def __init__(self, algorithm: Algorithm, network: Network, spec: EnvironmentSpec):
+        super().__init__()
+        self._network = network
+        structure = network.initial_state(1)
+        flat_spec = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in tf.nest.flatten(structure)]
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32, "batch_size")])
+        def initial_state(batch_size: tf.Tensor) -> list[tf.Tensor]:
+            return tf.nest.flatten(network.initial_state(batch_size))
+
+        @tf.function(
+            input_signature=[
+                *time_step_spec(spec, outer_dims=(None,)),
+                tf.TensorSpec([None], tf.int32, "previous_action"),
+                flat_spec,
+            ]
+        )
+        def act(
+            step_type: tf.Tensor,
+            reward: tf.Tensor,
+            discount: tf.Tensor,
+            observation: Any,
+            previous_action: tf.Tensor,
+            state: list[tf.Tensor],
+        ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            time_step = TimeStep(step_type, reward, discount, observation)
+            step = algorithm.act(
+                network, time_step, previous_action, tf.nest.pack_sequence_as(structure, state)
+            )
+            return step.action, tf.nest.flatten(step.state)
+
+        self.initial_state = initial_state
+        self.act = act
+
+
+def export_policy(algorithm: Algorithm, spec: EnvironmentSpec, directory: pathlib.Path) -> None:
+    """Writes the policy to `directory` under a temporary name first, so that no half of it is ever seen."""
+    network = algorithm.create_network()
+    for copy, source in zip(network.variables, algorithm.network.variables, strict=True):
+        copy.assign(source)
+    partial = directory.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    tf.saved_model.save(ExportedPolicy(algorithm, network, spec), str(partial))
+    shutil.rmtree(directory, ignore_errors=True)
+    partial.rename(directory)

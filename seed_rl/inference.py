@@ -1,0 +1,142 @@
+"""Central inference: the function that actors call with observations and that answers with actions.
+
+    actors -> [run ids] -> [state, previous action] -> network -> action -> actors
+                                   |                      |
+                        episode statistics          unroll store -> queue of unrolls -> training
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.algorithm import Algorithm
+from seed_rl.episodes import EpisodeStatistics
+from seed_rl.network import Network
+from seed_rl.queues import StructuredQueue
+from seed_rl.trajectories import PolicyStep, TimeStep, Unroll, time_step_spec
+from seed_rl.types import EnvironmentSpec
+from seed_rl.unrolls import EnvironmentTable, UnrollStore
+
+Policy = Callable[[TimeStep, tf.Tensor, Any, tf.Tensor], PolicyStep]
+
+
+def unroll_step_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
+    """TensorSpecs of one step of an unroll."""
+    state = algorithm.network.initial_state(1)
+    return Unroll(
+        initial_state=tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape[1:], x.dtype), state),
+        time_step=time_step_spec(spec),
+        previous_action=tf.TensorSpec([], tf.int32),
+        action=tf.TensorSpec([], tf.int32),
+        policy_info=algorithm.policy_info_spec,
+    )
+
+
+def unroll_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
+    """TensorSpecs of an unroll: [unroll_length, ...] but for the initial state."""
+    step = unroll_step_spec(algorithm, spec)
+    timed = tf.nest.map_structure(
+        lambda leaf: tf.TensorSpec([algorithm.unroll_length, *leaf.shape], leaf.dtype),
+        step._replace(initial_state=()),
+    )
+    return timed._replace(initial_state=step.initial_state)
+
+
+class CentralInference(tf.Module):
+    """The state of every environment, on the host, and the functions that advance it.
+
+    Environments with ids from num_training_envs on are for evaluation: they act and are counted in the
+    statistics, but their steps reach no unroll.
+
+    Attributes:
+      unrolls: queue of completed unrolls. While it is full, actors wait.
+      episodes: statistics.
+      steps: int64 variable, actions that took effect in training environments (all time steps but FIRST).
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        spec: EnvironmentSpec,
+        num_training_envs: int,
+        num_eval_envs: int,
+        queue_capacity: int,
+    ):
+        super().__init__()
+        self._spec = spec
+        self._num_training_envs = num_training_envs
+        self._num_eval_envs = num_eval_envs
+        step_spec = unroll_step_spec(algorithm, spec)
+        num_envs = num_training_envs + num_eval_envs
+        self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), num_envs)
+        self._state = EnvironmentTable(step_spec.initial_state, num_envs)
+        self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
+        self._store = UnrollStore(step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap)
+        self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
+        self.episodes = EpisodeStatistics(num_envs)
+        self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
+
+    def make_function(self, policy: Policy) -> tf.function:
+        """The function to bind for one inference device.
+
+        Args:
+          policy: from time steps [N, ...], previous actions [N], states [N, ...] and environment ids [N] to a
+            PolicyStep; it runs the device's copy of the network.
+
+        Returns:
+          A tf.function (env_ids int32 [N], run_ids int64 [N], TimeStep [N, ...]) -> actions int32 [N]. A run
+          id that is new for an environment says that its actor has started afresh.
+        """
+
+        @tf.function(
+            input_signature=(
+                tf.TensorSpec([None], tf.int32, "env_ids"),
+                tf.TensorSpec([None], tf.int64, "run_ids"),
+                time_step_spec(self._spec, outer_dims=(None,)),
+            )
+        )
+        def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
+            is_new_run = self._run_ids.read(env_ids) != run_ids
+            self._run_ids.write(env_ids, run_ids)
+            state = _zero_where(is_new_run, self._state.read(env_ids))
+            previous_action = _zero_where(is_new_run | time_step.is_first(), self._action.read(env_ids))
+
+            policy_step = policy(time_step, previous_action, state, env_ids)
+
+            self._state.write(env_ids, policy_step.state)
+            self._action.write(env_ids, policy_step.action)
+            self.episodes.update(env_ids, is_new_run, time_step)
+            step = Unroll(state, time_step, previous_action, policy_step.action, policy_step.info)
+            self._record(env_ids, is_new_run, step)
+            return policy_step.action
+
+        return inference
+
+    def _record(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> None:
+        """Adds training environments' steps to their unrolls and queues what this completes."""
+        if self._num_eval_envs:
+            is_training = env_ids < self._num_training_envs
+            env_ids, is_new_run, step = tf.nest.map_structure(
+                lambda x: tf.boolean_mask(x, is_training), (env_ids, is_new_run, step)
+            )
+        self.steps.assign_add(tf.math.count_nonzero(~step.time_step.is_first()))
+        self.unrolls.enqueue_many(self._store.append(env_ids, is_new_run, step))
+
+
+def _zero_where(mask: tf.Tensor, structure: Any) -> Any:
+    """Zeros the rows of tensors [N, ...] in which mask bool [N] is set."""
+
+    def zero(x: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.reshape(mask, [-1] + [1] * (x.shape.rank - 1)), tf.zeros_like(x), x)
+
+    return tf.nest.map_structure(zero, structure)
+
+
+def network_policy(algorithm: Algorithm, network: Network) -> Policy:
+    """The algorithm's behaviour policy with a given copy of the network."""
+    return lambda time_step, previous_action, state, env_ids: algorithm.act(
+        network, time_step, previous_action, state, env_ids
+    )

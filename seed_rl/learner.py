@@ -1,0 +1,256 @@
+"""The learner: the one training loop, for every algorithm and domain."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+from absl import logging
+
+from seed_rl import memory
+from seed_rl.algorithm import Algorithm, Source
+from seed_rl.checkpoints import Checkpoints
+from seed_rl.devices import Devices, choose_devices
+from seed_rl.errors import UserError
+from seed_rl.export import export_policy
+from seed_rl.grpc.server import Server
+from seed_rl.inference import CentralInference, unroll_spec
+from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
+from seed_rl.network_copies import NetworkCopies
+from seed_rl.progress import Progress
+from seed_rl.replay import PrioritizedReplay, ReplaySettings
+from seed_rl.sources import Batch, BatchSource, QueueSource, ReplaySource
+from seed_rl.summaries import Summaries
+from seed_rl.training import Updater
+from seed_rl.types import ArraySpec, EnvironmentSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerConfig:
+    """All that a learner is made from.
+
+    Attributes:
+      spec: of the environments.
+      environment: the domain's settings, which actors get as JSON.
+      create_algorithm: makes the algorithm; called inside the strategy's scope.
+      server_address: where actors connect.
+      settings, optimizer, devices: the learner's flags.
+      replay: the replay's flags; of no account for an algorithm that trains from the queue.
+    """
+
+    spec: EnvironmentSpec
+    environment: Mapping[str, Any]
+    create_algorithm: Callable[[], Algorithm]
+    server_address: str
+    settings: LearnerSettings
+    optimizer: OptimizerSettings
+    devices: DeviceSettings
+    replay: ReplaySettings = ReplaySettings()
+
+
+class Learner:
+    """Serves inference, trains on the unrolls that come out of it, and writes down what happens."""
+
+    def __init__(self, config: LearnerConfig, progress: Progress | None = None):
+        settings = config.settings
+        self._config = config
+        self._logdir = pathlib.Path(settings.logdir)
+        self._progress = progress or Progress(settings.total_environment_frames)
+        self._num_training_envs = _num_training_envs(settings)
+        tf_keras.utils.set_random_seed(settings.seed)
+        devices = choose_devices(config.devices)
+        with devices.strategy.scope():
+            self._algorithm = config.create_algorithm()
+            self._updater = Updater(
+                self._algorithm, devices.strategy, config.optimizer, settings.batch_size, self._updates_in_all()
+            )
+        self._check_memory()
+        self._inference = CentralInference(
+            self._algorithm,
+            config.spec,
+            self._num_training_envs,
+            settings.num_eval_envs,
+            self._queue_capacity(),
+        )
+        self._training_step = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._replay = self._make_replay()
+        self._checkpoints = Checkpoints(
+            self._logdir / "checkpoints",
+            step=self._training_step,
+            replay=self._replay if config.replay.checkpoint_replay else None,
+            algorithm=self._algorithm,
+            optimizer=self._updater.optimizer,
+            environment_steps=self._inference.steps,
+        )
+        self._restore()
+        self._source = self._make_source()
+        self._summaries = Summaries(
+            str(self._logdir / "summaries"), self._num_training_envs, settings.log_episode_frequency
+        )
+        self._copies = NetworkCopies(self._algorithm, devices, self._inference_batch_size(devices))
+        self._server = self._make_server(devices)
+        self._stopping = False
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where the server listens."""
+        return self._server.addresses
+
+    @property
+    def frames(self) -> int:
+        """Engine frames that training environments have taken, over all runs with this logdir."""
+        return int(self._inference.steps) * self._config.spec.frames_per_step
+
+    @property
+    def summaries(self) -> Summaries:
+        return self._summaries
+
+    def stop(self, *_: Any) -> None:
+        """Lets `run` save a checkpoint and return; also serves as a signal handler."""
+        self._stopping = True
+
+    def run(self) -> None:
+        """Trains until --total_environment_frames or `stop`."""
+        self._server.start()
+        self._progress.say(f"Learner: serving at {', '.join(self._server.addresses)}.")
+        saved = time.monotonic()
+        try:
+            while not self._finished() and not self._stopping:
+                batch = self._source.poll()
+                if batch is not None:
+                    self._train(batch)
+                self._report()
+                if time.monotonic() - saved > self._config.settings.save_checkpoint_secs:
+                    self._save()
+                    saved = time.monotonic()
+            self._save()
+        finally:
+            self._server.shutdown(final=self._finished())
+            self._inference.unrolls.close()
+            self._progress.close()
+
+    def _finished(self) -> bool:
+        return self.frames >= self._config.settings.total_environment_frames
+
+    def _train(self, batch: Batch) -> None:
+        output = self._updater.update(batch.unrolls, batch.weights)
+        step = int(self._training_step.assign_add(1))
+        self._source.update_priorities(batch, output.priorities)
+        self._algorithm.after_update(step)
+        self._copies.publish()
+        if step % self._config.settings.log_batch_frequency == 0:
+            self._summaries.write({**output.metrics, "training/steps": step}, self.frames)
+
+    def _report(self) -> None:
+        """Takes in the episodes that have ended and brings the live line up to date."""
+        ended = self._inference.episodes.ended
+        if count := ended.size():
+            self._summaries.write_episodes(ended.dequeue_many(count), self.frames)
+        self._progress.update(self.frames, int(self._training_step), self._summaries.mean_return())
+
+    def _save(self) -> None:
+        path = self._checkpoints.save()
+        export_policy(self._algorithm, self._config.spec, self._logdir / "policy")
+        self._summaries.flush()
+        self._progress.say(f"Learner: saved {path}.")
+
+    def _restore(self) -> None:
+        path = self._checkpoints.restore(self._config.settings.init_checkpoint)
+        if path:
+            self._progress.say(
+                f"Learner: resuming from {path} (training step {int(self._training_step):,}, {self.frames:,} frames)."
+            )
+
+    def _make_replay(self) -> PrioritizedReplay | None:
+        if self._algorithm.source is not Source.REPLAY:
+            return None
+        leaves = tf.nest.flatten(unroll_spec(self._algorithm, self._config.spec))
+        specs = [ArraySpec.of(leaf.shape, leaf.dtype.as_numpy_dtype) for leaf in leaves]
+        return PrioritizedReplay(specs, self._config.replay, self._config.settings.seed)
+
+    def _make_source(self) -> BatchSource:
+        batch_size = self._config.settings.batch_size
+        if self._replay is None:
+            return QueueSource(self._inference.unrolls, batch_size)
+        return ReplaySource(
+            self._inference.unrolls, self._replay, self._algorithm, batch_size, self._config.replay
+        )
+
+    def _make_server(self, devices: Devices) -> Server:
+        settings = self._config.settings
+        server = Server(
+            [self._config.server_address],
+            settings={
+                "environment": dict(self._config.environment),
+                "num_envs": settings.num_envs,
+                "seed": settings.seed,
+            },
+        )
+        server.bind(
+            [self._inference.make_function(policy) for policy in self._copies.policies()],
+            name="inference",
+            max_batch_size=self._inference_batch_size(devices),
+            timeout_ms=settings.inference_timeout_ms,
+        )
+        return server
+
+    def _inference_batch_size(self, devices: Devices) -> int:
+        settings = self._config.settings
+        if settings.inference_batch_size > 0:
+            return settings.inference_batch_size
+        return max(1, settings.num_envs // (2 * len(devices.inference)))
+
+    def _queue_capacity(self) -> int:
+        return max(self._config.settings.unroll_queue_max_size, self._config.settings.batch_size)
+
+    def _updates_in_all(self) -> int:
+        """Training steps until --total_environment_frames."""
+        settings = self._config.settings
+        trained = self._algorithm.unroll_length - self._algorithm.overlap
+        frames = settings.batch_size * trained * self._config.spec.frames_per_step
+        ratio = self._config.replay.replay_ratio if self._algorithm.source is Source.REPLAY else 1.0
+        return max(1, int(settings.total_environment_frames * ratio / frames))
+
+    def _check_memory(self) -> None:
+        """Prints what the tables will take; refuses more than there is."""
+        row = memory.spec_bytes(unroll_spec(self._algorithm, self._config.spec))
+        tables = [
+            memory.Table(
+                "unrolls under construction", self._num_training_envs, row, "--num_envs and --unroll_length"
+            ),
+            memory.Table(
+                "unroll queue", self._queue_capacity(), row, "--unroll_queue_max_size and --unroll_length"
+            ),
+        ]
+        if self._algorithm.source is Source.REPLAY:
+            flags = "--replay_buffer_size and --unroll_length"
+            tables.append(memory.Table("replay", self._config.replay.replay_buffer_size, row, flags))
+        for table in tables:
+            self._progress.say(f"Memory for {table}.")
+        memory.check_fits(tables, memory.available_bytes())
+
+
+def _num_training_envs(settings: LearnerSettings) -> int:
+    count = settings.num_envs - settings.num_eval_envs
+    if count < 1:
+        raise UserError(
+            f"--num_eval_envs: expected less than the {settings.num_envs} of --num_envs, got {settings.num_eval_envs}."
+        )
+    return count
+
+
+def run(config: LearnerConfig) -> None:
+    """Runs a learner in this process until training has ended or SIGTERM or SIGINT asks it to stop."""
+    if not config.settings.logdir:
+        raise UserError("--logdir: expected a folder for checkpoints and summaries, got nothing.")
+    learner = Learner(config)
+    for number in signal.SIGTERM, signal.SIGINT:
+        signal.signal(number, learner.stop)
+    learner.run()
+    logging.info("Learner: ended at %d frames.", learner.frames)

@@ -1,0 +1,76 @@
+"""The learner's own settings (no TensorFlow)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from seed_rl.settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerSettings:
+    logdir: str = setting(
+        "", "Folder of checkpoints, summaries and the exported policy; training resumes from what is there."
+    )
+    num_envs: int = setting(32, "Environments of all actors together.", minimum=1)
+    num_eval_envs: int = setting(
+        0, "The last so many of them evaluate: their episodes are never trained on.", minimum=0
+    )
+    seed: int = setting(
+        0,
+        "Seeds environments, initial weights and action sampling. What an environment does and what the network "
+        "starts from then repeats exactly; which rows share an inference batch, and so the order of random numbers "
+        "and of unrolls, depends on the actors' timing. With one actor, training on one CPU repeats nearly.",
+        minimum=0,
+    )
+    total_environment_frames: int = setting(
+        1_000_000_000, "Training ends after so many engine frames (actions times action repeat).", minimum=1
+    )
+    batch_size: int = setting(32, "Unrolls in a training batch, over all training devices.", minimum=1)
+    unroll_queue_max_size: int = setting(
+        0, "Completed unrolls that may wait; then actors wait, too (0: as many as a batch).", minimum=0
+    )
+    inference_batch_size: int = setting(
+        -1, "Largest inference batch (-1: half of --num_envs, so that acting and inference overlap).", minimum=-1
+    )
+    inference_timeout_ms: int = setting(
+        20, "An inference batch goes out at the latest after this, full or not.", minimum=1
+    )
+    save_checkpoint_secs: int = setting(1800, "Seconds between checkpoints.", minimum=1)
+    init_checkpoint: str = setting("", "Checkpoint to start from when --logdir has none.")
+    log_batch_frequency: int = setting(
+        100, "Training steps between summaries of the losses.", minimum=1
+    )
+    log_episode_frequency: int = setting(
+        1, "Every so many episodes of a kind, return and length go to the summaries.", minimum=1
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings:
+    learning_rate: float = setting(1e-4, "Adam's learning rate.", minimum=0.0)
+    learning_rate_decay: bool = setting(
+        False, "Lets the learning rate fall linearly to 0 at --total_environment_frames."
+    )
+    adam_beta1: float = setting(0.9, "Adam's decay of the first moment.", minimum=0.0, maximum=1.0)
+    adam_epsilon: float = setting(1e-3, "Adam's epsilon.", minimum=0.0)
+    clip_norm: float = setting(40.0, "Bound on the global gradient norm (0: none).", minimum=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceSettings:
+    num_training_tpus: int = setting(
+        1, "On a TPU host: cores that train; the others run inference.", minimum=1
+    )
+    num_training_gpus: int = setting(
+        0, "With several GPUs: how many train; the others run inference (0: all but one).", minimum=0
+    )
+    training_devices: str = setting(
+        "", "Devices that train, for example '/gpu:0,/gpu:1' or '/cpu:0,/cpu:1' (unset: chosen by the machine)."
+    )
+    inference_devices: str = setting("", "Devices that run inference (unset: chosen by the machine).")
+    precision: str = setting(
+        "float32",
+        "Of convolutions and matrix products; weights, losses and state are float32 in any case.",
+        choices=("float32", "bfloat16"),
+    )

@@ -1,0 +1,320 @@
+"""One learner, its actors and a TensorBoard on this machine: what run_local.sh starts.
+
+The learner shows its progress on this command's standard output; everything else that the processes
+print goes to <logdir>/logs. Every process is in a session of its own, so that the terminal's Ctrl-C
+reaches this one only, which then ends the others in order: first the learner, which saves a
+checkpoint, then the rest. This module and what it imports start in a moment: no TensorFlow.
+
+Exit code: the learner's; 128 + n where signal n ended it; 1 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import fcntl
+import itertools
+import os
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seed_rl.children import Actor, Child, ending
+from seed_rl.progress import say
+from seed_rl.settings import define_flags, from_flags, setting
+
+USAGE = "run_local.sh ENVIRONMENT AGENT NUM_ACTORS [ENVS_PER_ACTOR] [--any_flag=value ...]"
+DEFAULT_ENVS_PER_ACTOR = "8"
+HELP_FLAGS = {"-help", "--help", "-helpfull", "--helpfull", "-helpshort", "--helpshort"}
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+POLL_SECONDS = 0.1
+GRACE_SECONDS = 5.0  # from SIGTERM to SIGKILL, for processes with nothing to save
+TAIL_LINES = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalSettings:
+    """The flags of this command; those of learner and actors are not known here."""
+
+    logdir: str = setting(
+        "", "Where the run keeps all it writes. Empty: runs/<environment>_<agent>/<time>, fresh."
+    )
+    server_address: str = setting(
+        "", "Where the learner listens. Empty: a unix socket of this run's own."
+    )
+    tensorboard: bool = setting(True, "Start a TensorBoard for this run.")
+    tensorboard_port: int = setting(
+        6006,
+        "TensorBoard's port on localhost; if it is taken, a free one.",
+        minimum=1,
+        maximum=65535,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """The command line, checked.
+
+    Attributes:
+      environment, agent: name the module <environment>.<agent>_main.
+      num_actors: actor processes.
+      envs_per_actor: environments in each of them.
+      settings: this command's own flags.
+      flags: all other flags, in their order; they go to learner and actors.
+    """
+
+    environment: str
+    agent: str
+    num_actors: int
+    envs_per_actor: int
+    settings: LocalSettings
+    flags: tuple[str, ...]
+
+
+def parse(argv: Sequence[str]) -> Command:
+    """Reads the command line (without the program's name).
+
+    Raises:
+      SystemExit: with one sentence for the user, where it asks for what is not there.
+    """
+    words = list(itertools.takewhile(lambda argument: not argument.startswith("-"), argv))
+    options = argv[len(words) :]
+    wants_help = not HELP_FLAGS.isdisjoint(options)
+    if not 3 <= len(words) <= 4 and not (wants_help and len(words) == 2):
+        raise SystemExit(f"Expected {USAGE}, got: {shlex.join(argv) or 'nothing'}.")
+    environment, agent = words[0].rstrip("/"), words[1]  # completion leaves a slash behind atari
+    _check_main(environment, agent)
+    if wants_help:
+        os.execv(sys.executable, [*_main_program(environment, agent), *options])
+    num_actors, envs_per_actor = (*words[2:], DEFAULT_ENVS_PER_ACTOR)[:2]
+    settings, others = _split_flags(options)
+    return Command(
+        environment,
+        agent,
+        _positive("NUM_ACTORS", num_actors),
+        _positive("ENVS_PER_ACTOR", envs_per_actor),
+        settings,
+        tuple(others),
+    )
+
+
+def _split_flags(options: Sequence[str]) -> tuple[LocalSettings, list[str]]:
+    """This command's flags, and all others."""
+    own = flags.FlagValues()
+    own.set_gnu_getopt()  # in `--game Pong --logdir=x`, look for own flags behind Pong too
+    define_flags(LocalSettings, flag_values=own)
+    try:
+        _, *others = own(["run_local.sh", *options], known_only=True)
+    except (flags.Error, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    return from_flags(LocalSettings, own), others
+
+
+def _check_main(environment: str, agent: str) -> None:
+    """Ends the program unless there is a module <environment>.<agent>_main."""
+    roots = dict.fromkeys((REPOSITORY, Path.cwd()))
+    if any((root / environment / f"{agent}_main.py").is_file() for root in roots):
+        return
+    found = sorted(main for root in roots for main in root.glob("*/*_main.py"))
+    listing = ", ".join(f"{m.parent.name} {m.name.removesuffix('_main.py')}" for m in found)
+    raise SystemExit(
+        f"ENVIRONMENT AGENT: expected names with a file ENVIRONMENT/AGENT_main.py,"
+        f" got '{environment} {agent}'; there are: {listing or 'none'}."
+    )
+
+
+def _positive(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise SystemExit(f"{name}: expected a whole number above 0, got '{text}'.")
+    return int(text)
+
+
+class Run:
+    """One learner with all that belongs to it.
+
+    Args:
+      command: what to run.
+      logdir: absolute; this process holds its lock.
+      scratch: directory for the socket, with a short path: the kernel takes no more than 107 bytes.
+    """
+
+    def __init__(self, command: Command, logdir: Path, scratch: Path):
+        self._command = command
+        self._logdir = logdir
+        self._logs = logdir / "logs"
+        self._address = command.settings.server_address or f"unix:{scratch / 'learner'}"
+        self._children: list[Child] = []
+        self._actors: list[Actor] = []
+        self._stops_asked = 0  # stop signals that came
+        self._stops_passed_on = 0  # of those, how many the learner has heard of
+
+    def run(self) -> int:
+        """Runs until the learner ends, by itself or after a signal. Returns the exit code."""
+        self._count_stop_signals()
+        self._logs.mkdir(exist_ok=True)
+        say(f"Checkpoints, TensorBoard data: {_shown(self._logdir)}")
+        say(f"Logs: {_shown(self._logs)}")
+        try:
+            command = self._main_command("learner")
+            learner = Child("learner", command, self._logs, shares_stdout=True)
+            self._children.append(learner)
+            if self._command.settings.tensorboard:
+                self._start_tensorboard()
+            while (code := learner.poll()) is None:
+                if self._stops_asked > self._stops_passed_on:
+                    self._stop(learner)
+                if not self._stops_asked:
+                    self._tend_actors()
+                time.sleep(POLL_SECONDS)
+        finally:
+            self._end_all()
+        self._report(learner, code)
+        return code if code >= 0 else 128 - code
+
+    def _count_stop_signals(self) -> None:
+        def count(number: int, frame: object) -> None:
+            del number, frame
+            self._stops_asked += 1
+
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+                signal.signal(number, count)
+
+    def _start_tensorboard(self) -> None:
+        port = _free_port(self._command.settings.tensorboard_port)
+        # Without its fast loader, which is one more process that could be left over.
+        options = f"--host=127.0.0.1 --port={port} --load_fast=false --reload_interval=30".split()
+        program = [sys.executable, "-m", "tensorboard.main", f"--logdir={self._logdir}"]
+        self._children.append(Child("tensorboard", [*program, *options], self._logs))
+        say(f"TensorBoard: http://localhost:{port}")
+
+    def _tend_actors(self) -> None:
+        for actor in self._actors:
+            actor.tend()
+        # Actors could wait for the learner themselves, but where it refuses a flag, so would they:
+        # one process should say so.
+        if not self._actors and self._learner_listens():
+            self._actors = [self._start_actor(task) for task in range(self._command.num_actors)]
+            self._children += self._actors
+
+    def _learner_listens(self) -> bool:
+        """Whether the learner's socket is there; for other addresses, True."""
+        scheme, _, path = self._address.partition(":")
+        return scheme != "unix" or os.path.exists(path)
+
+    def _start_actor(self, task: int) -> Actor:
+        command = self._main_command("actor", f"--task={task}")
+        # A thread per core in each of many processes would slow all of them down.
+        return Actor(f"actor_{task:02}", command, self._logs, environment={"OMP_NUM_THREADS": "1"})
+
+    def _main_command(self, run_mode: str, *options: str) -> list[str]:
+        """The command of the learner or an actor; the user's flags come last and so win."""
+        command = self._command
+        return [
+            *_main_program(command.environment, command.agent),
+            f"--run_mode={run_mode}",
+            f"--logdir={self._logdir}",
+            f"--server_address={self._address}",
+            f"--num_envs={command.num_actors * command.envs_per_actor}",
+            f"--env_batch_size={command.envs_per_actor}",
+            *options,
+            *command.flags,
+        ]
+
+    def _stop(self, learner: Child) -> None:
+        # Signals that came at once, say from a terminal and from a wrapper, are one wish.
+        if not self._stops_passed_on:
+            say("Stopping: the learner saves a checkpoint; ask again to kill it.")
+            learner.terminate()
+        else:
+            learner.kill()
+        self._stops_passed_on = self._stops_asked
+
+    def _end_all(self) -> None:
+        for child in self._children:
+            child.terminate()
+        deadline = time.monotonic() + GRACE_SECONDS
+        for child in self._children:
+            child.kill(after_seconds=max(0.0, deadline - time.monotonic()))
+
+    def _report(self, learner: Child, code: int) -> None:
+        if code != 0 and not self._stops_asked:
+            tail = "\n  ".join(_tail(learner.log))
+            say(f"The last lines of {_shown(learner.log)}:\n  {tail}", sys.stderr)
+        same_logdir = f"--logdir={_shown(self._logdir)}"
+        say(f"The learner {ending(code)}. To go on from its last checkpoint, add {same_logdir}.")
+
+
+def _main_program(environment: str, agent: str) -> list[str]:
+    return [sys.executable, "-m", f"{environment}.{agent}_main"]
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port of localhost, or any free one if it is taken."""
+    for port in (wanted, 0):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise OSError("no free port on localhost")
+
+
+def _shown(path: Path) -> str:
+    """The path as the user would write it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _tail(log: Path) -> list[str]:
+    with log.open(errors="replace") as lines:
+        return [line.rstrip("\n") for line in collections.deque(lines, maxlen=TAIL_LINES)]
+
+
+def _make_logdir(command: Command) -> Path:
+    given = command.settings.logdir
+    if "://" in given:
+        raise SystemExit(f"--logdir: expected a directory of this machine, got '{given}'.")
+    fresh = f"runs/{command.environment}_{command.agent}/{time.strftime('%Y%m%d-%H%M%S')}"
+    logdir = Path(given).absolute() if given else REPOSITORY / fresh
+    try:
+        logdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"--logdir: cannot make '{logdir}': {error.strerror}.") from None
+    return logdir
+
+
+@contextlib.contextmanager
+def _locked(logdir: Path) -> Iterator[None]:
+    """Holds <logdir>/run.lock, with this process's id in it. The kernel lets go when it dies."""
+    with (logdir / "run.lock").open("a+") as lock:
+        lock.seek(0)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(
+                f"--logdir: '{_shown(logdir)}' belongs to a run that has not ended (process"
+                f" {lock.read().strip()}); choose another, or stop that run with"
+                f" ./stop_local.sh --logdir={shlex.quote(_shown(logdir))}."
+            ) from None
+        lock.truncate(0)
+        print(os.getpid(), file=lock, flush=True)
+        yield
+
+
+def main(argv: Sequence[str]) -> int:
+    command = parse(argv)
+    logdir = _make_logdir(command)
+    with _locked(logdir), tempfile.TemporaryDirectory(prefix="seed_rl_", dir="/tmp") as scratch:
+        return Run(command, logdir, Path(scratch)).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""The command line of an experiment: flags, and the two roles of a process, learner and actor."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from absl import app, flags, logging
+
+from seed_rl import actor
+from seed_rl import settings as settings_lib
+from seed_rl.domain import Domain
+from seed_rl.errors import UserError
+from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
+from seed_rl.replay import ReplaySettings
+from seed_rl.settings import setting
+from seed_rl.types import EnvironmentSpec
+
+if TYPE_CHECKING:
+    from seed_rl.algorithm import Algorithm
+
+flags.disclaim_key_flags()
+
+S = TypeVar("S")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    run_mode: str = setting(
+        "learner", "Role of this process.", choices=("learner", "actor")
+    )
+    server_address: str = setting(
+        "unix:/tmp/seed_rl.sock", "Where the learner serves: unix:/path or host:port."
+    )
+
+
+class Settings:
+    """The parsed flags: settings[R2D2Settings] is that dataclass as the command line fills it."""
+
+    def __getitem__(self, kind: type[S]) -> S:
+        return settings_lib.from_flags(kind)
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """An agent on a domain.
+
+    Attributes:
+      domain: the environments.
+      settings: dataclasses of the agent's and the networks' settings.
+      create_algorithm: makes the algorithm from all settings and the environments' spec. Called on the
+        learner only, and the only place to import TensorFlow: actors do without.
+      defaults: this experiment's defaults, by flag.
+    """
+
+    domain: Domain
+    settings: tuple[type, ...]
+    create_algorithm: Callable[[Settings, EnvironmentSpec], Algorithm]
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def run(experiment: Experiment) -> None:
+    """Defines the flags, parses the command line, and runs the role that --run_mode names."""
+    shared = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
+    for kind in (*shared, experiment.domain.settings, *experiment.settings):
+        settings_lib.define_flags(kind, experiment.defaults)
+    app.run(lambda argv: _main(experiment, argv))
+
+
+def _main(experiment: Experiment, argv: list[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"Expected only flags, got {argv[1]!r}.")
+    logging.set_verbosity(logging.INFO)
+    settings = Settings()
+    try:
+        if settings[RunSettings].run_mode == "actor":
+            address = settings[RunSettings].server_address
+            actor.run(address, settings[actor.ActorSettings], experiment.domain)
+        else:
+            _run_learner(experiment, settings)
+    except UserError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _run_learner(experiment: Experiment, settings: Settings) -> None:
+    from seed_rl import learner  # TensorFlow, which an actor does without
+
+    environment = settings[experiment.domain.settings]
+    spec = experiment.domain.spec(environment)
+    has_replay = ReplaySettings in experiment.settings
+    learner.run(
+        learner.LearnerConfig(
+            spec=spec,
+            environment=dataclasses.asdict(environment),
+            create_algorithm=lambda: experiment.create_algorithm(settings, spec),
+            server_address=settings[RunSettings].server_address,
+            settings=settings[LearnerSettings],
+            optimizer=settings[OptimizerSettings],
+            devices=settings[DeviceSettings],
+            replay=settings[ReplaySettings] if has_replay else ReplaySettings(),
+        )
+    )

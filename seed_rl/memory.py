@@ -1,0 +1,69 @@
+"""How much memory a run's tables take, known before they take it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from seed_rl.errors import UserError
+
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Something that takes memory.
+
+    Attributes:
+      name: for the user.
+      rows: how many.
+      row_bytes: size of one.
+      flags: the flags that decide.
+    """
+
+    name: str
+    rows: int
+    row_bytes: int
+    flags: str
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows * self.row_bytes
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.rows:,} x {self.row_bytes / 2**20:.2f} MiB = {self.nbytes / _GIB:.2f} GiB"
+
+
+def spec_bytes(spec: Any) -> int:
+    """Bytes of one element of a structure of TensorSpecs."""
+    return sum(
+        int(np.prod(leaf.shape.as_list(), dtype=np.int64)) * leaf.dtype.size for leaf in tf.nest.flatten(spec)
+    )
+
+
+def check_fits(tables: Sequence[Table], available: int) -> None:
+    """Raises a UserError that names the flags if the tables need more than `available` bytes."""
+    needed = sum(table.nbytes for table in tables)
+    if needed > available:
+        largest = max(tables, key=lambda table: table.nbytes)
+        raise UserError(
+            f"{largest.flags}: the tables need {needed / _GIB:.1f} GiB ({'; '.join(map(str, tables))}), "
+            f"expected at most the {available / _GIB:.1f} GiB of memory that are free."
+        )
+
+
+def available_bytes() -> int:
+    """Memory that this process may still take: the machine's, or what its control group leaves."""
+    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+    limit = pathlib.Path("/sys/fs/cgroup/memory.max")
+    if limit.exists() and (text := limit.read_text().strip()) != "max":
+        used = int(pathlib.Path("/sys/fs/cgroup/memory.current").read_text())
+        available = min(available, int(text) - used)
+    return available

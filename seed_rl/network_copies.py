@@ -1,0 +1,74 @@
+"""The inference devices' copies of the network that is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.algorithm import Algorithm
+from seed_rl.devices import Devices
+from seed_rl.inference import Policy
+from seed_rl.network import Network
+from seed_rl.trajectories import PolicyStep, TimeStep
+
+
+class NetworkCopies(tf.Module):
+    """One copy of the algorithm's network per inference device.
+
+    Acting on copies means that a batch never sees half-updated weights while training goes on, and is the
+    only way when inference has devices of its own.
+
+    Args:
+      algorithm: its network is copied.
+      devices: where to.
+      batch_size: the largest inference batch; to which batches are padded where sizes must be static.
+    """
+
+    def __init__(self, algorithm: Algorithm, devices: Devices, batch_size: int):
+        super().__init__()
+        self._algorithm = algorithm
+        self._devices = devices
+        self._batch_size = batch_size
+        self._networks: list[Network] = []
+        for device in devices.inference:
+            with tf.device(device):
+                self._networks.append(algorithm.create_network())
+        self.publish()
+
+    @tf.function
+    def publish(self) -> None:
+        """Gives all copies the trained network's weights."""
+        for network in self._networks:
+            for copy, source in zip(network.variables, self._algorithm.network.variables, strict=True):
+                copy.assign(source)
+
+    def policies(self) -> Sequence[Policy]:
+        """The behaviour policy on each inference device."""
+        return [
+            self._policy(device, network)
+            for device, network in zip(self._devices.inference, self._networks, strict=True)
+        ]
+
+    def _policy(self, device: str, network: Network) -> Policy:
+        def run(
+            time_step: TimeStep, previous_action: tf.Tensor, state: Any, env_ids: tf.Tensor
+        ) -> PolicyStep:
+            with tf.device(device):
+                return self._algorithm.act(network, time_step, previous_action, state, env_ids)
+
+        return pad_rows(run, self._batch_size) if self._devices.static_inference else run
+
+
+def pad_rows(policy: Policy, batch_size: int) -> Policy:
+    """A policy for any number of rows from one that always gets batch_size; padded rows repeat row 0."""
+
+    def padded(*inputs: Any) -> PolicyStep:
+        count = tf.shape(inputs[-1])[0]
+        rows = tf.pad(tf.range(count), [[0, batch_size - count]])
+        rows = tf.ensure_shape(rows, [batch_size])
+        output = policy(*tf.nest.map_structure(lambda x: tf.gather(x, rows), inputs))
+        return tf.nest.map_structure(lambda x: x[:count], output)
+
+    return padded

@@ -1,0 +1,108 @@
+"""Tables with a row per environment, and the store that cuts trajectories into unrolls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.trajectories import Unroll
+
+
+class EnvironmentTable(tf.Module):
+    """A structure of variables [num_envs, ...], read and written by environment id.
+
+    Args:
+      spec: TensorSpecs of one row.
+      num_envs: rows.
+      width: rows that one environment has; then ids are env_id * width + index.
+    """
+
+    def __init__(self, spec: Any, num_envs: int, width: int = 1):
+        super().__init__()
+        self._variables = tf.nest.map_structure(
+            lambda leaf: tf.Variable(tf.zeros([num_envs * width, *leaf.shape], leaf.dtype), trainable=False), spec
+        )
+
+    def read(self, ids: tf.Tensor) -> Any:
+        """Rows [..., *row shape] of the ids int32 [...]."""
+        return tf.nest.map_structure(lambda variable: tf.gather(variable, ids), self._variables)
+
+    def write(self, ids: tf.Tensor, rows: Any) -> None:
+        """Sets the rows of the ids int32 [N]."""
+        tf.nest.map_structure(
+            lambda variable, values: variable.scatter_update(tf.IndexedSlices(values, ids)), self._variables, rows
+        )
+
+
+class UnrollStore(tf.Module):
+    """The unrolls under construction, one per environment.
+
+    Consecutive unrolls of an environment share `overlap` steps; the later one's initial state is the state
+    that the network had before the first of them.
+
+    Args:
+      step_spec: an Unroll of TensorSpecs of one time step (initial_state: the network state's).
+      num_envs: environments, with ids below this.
+      length: time steps in an unroll.
+      overlap: how many of them the next unroll starts with; less than length.
+    """
+
+    def __init__(self, step_spec: Unroll, num_envs: int, length: int, overlap: int):
+        super().__init__()
+        if not 0 <= overlap < length:
+            raise ValueError(f"overlap: expected 0 to {length - 1} (length - 1), got {overlap}.")
+        self._length = length
+        self._overlap = overlap
+        self._steps = EnvironmentTable(step_spec._replace(initial_state=()), num_envs, width=length)
+        self._state = EnvironmentTable(step_spec.initial_state, num_envs)
+        self._next_state = EnvironmentTable(step_spec.initial_state, num_envs)
+        self._position = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
+
+    def append(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> Unroll:
+        """Adds one time step to the unrolls of some environments and takes out the ones this completes.
+
+        Args:
+          env_ids: int32 [N], all different.
+          is_new_run: bool [N], whether to drop what the environment's unroll held before.
+          step: an Unroll of one time step: [N, ...], initial_state being the state before this step.
+
+        Returns:
+          The completed unrolls, batch-major [K, length, ...], 0 <= K <= N.
+        """
+        position = tf.where(is_new_run, 0, self._position.read(env_ids))
+        state = step.initial_state
+        self._steps.write(env_ids * self._length + position, step._replace(initial_state=()))
+        _write_where(self._state, position == 0, env_ids, state)
+        if self._overlap:
+            _write_where(self._next_state, position == self._length - self._overlap, env_ids, state)
+
+        is_complete = position + 1 == self._length
+        completed = tf.boolean_mask(env_ids, is_complete)
+        unrolls = self._read(completed)
+        self._start_next(completed)
+        self._position.write(env_ids, tf.where(is_complete, self._overlap, position + 1))
+        return unrolls
+
+    def _read(self, env_ids: tf.Tensor) -> Unroll:
+        steps = self._steps.read(self._indices(env_ids, 0, self._length))
+        return steps._replace(initial_state=self._state.read(env_ids))
+
+    def _start_next(self, env_ids: tf.Tensor) -> None:
+        """Moves the last `overlap` steps of the environments' unrolls to the front."""
+        if not self._overlap:
+            return
+        kept = self._steps.read(self._indices(env_ids, self._length - self._overlap, self._overlap))
+        flat = tf.nest.map_structure(lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), kept)
+        self._steps.write(tf.reshape(self._indices(env_ids, 0, self._overlap), [-1]), flat)
+        self._state.write(env_ids, self._next_state.read(env_ids))
+
+    def _indices(self, env_ids: tf.Tensor, start: int, count: int) -> tf.Tensor:
+        """Ids int32 [N, count] of consecutive steps in the table of steps."""
+        return env_ids[:, tf.newaxis] * self._length + tf.range(start, start + count)
+
+
+def _write_where(table: EnvironmentTable, mask: tf.Tensor, env_ids: tf.Tensor, rows: Any) -> None:
+    table.write(
+        tf.boolean_mask(env_ids, mask), tf.nest.map_structure(lambda x: tf.boolean_mask(x, mask), rows)
+    )

@@ -11,7 +11,7 @@ from seed_rl.settings import setting
 class NetworkSettings:
     torso: str = setting(
         "nature",
-        "Convolutions: 'nature' (3 layers, 512 units), 'shallow' (IMPALA's 2 layers), 'deep' (IMPALA's ResNet).",
+        "'nature' (3 convolutions, 512 units), 'shallow' (IMPALA's 2) or 'deep' (IMPALA's ResNet).",
         choices=("nature", "shallow", "deep"),
     )
     lstm_size: int = setting(256, "Units of the LSTM.", minimum=1)

@@ -27,7 +27,9 @@ def dueling(spec: EnvironmentSpec, settings: NetworkSettings, precision: str) ->
     return _recurrent(DuelingHead(spec.num_actions, hidden=512), spec, settings, precision)
 
 
-def _recurrent(head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+def _recurrent(
+    head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, precision: str
+) -> Network:
     assert isinstance(spec.observation, ArraySpec)
     mixed = precision == "bfloat16"
     policy = tf_keras.mixed_precision.Policy("mixed_bfloat16" if mixed else "float32")

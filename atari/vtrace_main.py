@@ -1,33 +1,32 @@
-"""V-trace on Atari: `./run_local.sh atari vtrace 4`; all flags: `python -m atari.vtrace_main --help`."""
+"""V-trace on Atari: `./run_local.sh atari vtrace 4` (`--help` lists the flags)."""
 
 from __future__ import annotations
 
-from agents.vtrace.settings import LEARNER_DEFAULTS, VTraceSettings
+from typing import TYPE_CHECKING
+
 from atari.env import DOMAIN
+
+from agents.vtrace.experiment import vtrace_experiment
 from atari.network_settings import NetworkSettings
 from seed_rl import main
 from seed_rl.learner_settings import DeviceSettings
 from seed_rl.types import EnvironmentSpec
 
+if TYPE_CHECKING:
+    from seed_rl.network import Network
 
-def create_algorithm(settings: main.Settings, spec: EnvironmentSpec):
-    from agents.vtrace.agent import VTrace
+
+def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
     from atari.networks import actor_critic
 
-    return VTrace(
-        create_network=lambda: actor_critic(
-            spec, settings[NetworkSettings], settings[DeviceSettings].precision
-        ),
-        num_actions=spec.num_actions,
-        settings=settings[VTraceSettings],
-    )
+    return actor_critic(spec, settings[NetworkSettings], settings[DeviceSettings].precision)
 
 
-EXPERIMENT = main.Experiment(
+EXPERIMENT = vtrace_experiment(
     domain=DOMAIN,
-    settings=(VTraceSettings, NetworkSettings),
-    create_algorithm=create_algorithm,
-    defaults={**LEARNER_DEFAULTS, "torso": "shallow", "max_abs_reward": 1.0},
+    create_network=create_network,
+    network_settings=(NetworkSettings,),
+    defaults={"torso": "shallow", "lstm_size": 256, "max_abs_reward": 1.0, "entropy_cost": 0.01},
 )
 
 if __name__ == "__main__":

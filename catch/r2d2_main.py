@@ -1,34 +1,29 @@
-"""R2D2 on Catch: `./run_local.sh catch r2d2 2`."""
+"""R2D2 on Catch: `./run_local.sh catch r2d2 2` (`--help` lists the flags)."""
 
 from __future__ import annotations
 
-from agents.r2d2.settings import LEARNER_DEFAULTS, R2D2Settings
+from typing import TYPE_CHECKING
+
 from catch.env import DOMAIN
+
+from agents.r2d2.experiment import r2d2_experiment
 from seed_rl import main
-from seed_rl.learner_settings import LearnerSettings
-from seed_rl.replay import ReplaySettings
 from seed_rl.types import EnvironmentSpec
 
+if TYPE_CHECKING:
+    from seed_rl.network import Network
 
-def create_algorithm(settings: main.Settings, spec: EnvironmentSpec):
-    from agents.r2d2.agent import R2D2
+
+def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
     from catch.networks import dueling
 
-    learner = settings[LearnerSettings]
-    return R2D2(
-        create_network=lambda: dueling(spec),
-        num_training_envs=learner.num_envs - learner.num_eval_envs,
-        num_eval_envs=learner.num_eval_envs,
-        settings=settings[R2D2Settings],
-    )
+    return dueling(spec)
 
 
-EXPERIMENT = main.Experiment(
+EXPERIMENT = r2d2_experiment(
     domain=DOMAIN,
-    settings=(R2D2Settings, ReplaySettings),
-    create_algorithm=create_algorithm,
+    create_network=create_network,
     defaults={
-        **LEARNER_DEFAULTS,
         "total_environment_frames": 200_000,
         "unroll_length": 10,
         "burn_in": 0,

@@ -1,29 +1,29 @@
-"""V-trace on Catch: `./run_local.sh catch vtrace 2`."""
+"""V-trace on Catch: `./run_local.sh catch vtrace 2` (`--help` lists the flags)."""
 
 from __future__ import annotations
 
-from agents.vtrace.settings import LEARNER_DEFAULTS, VTraceSettings
+from typing import TYPE_CHECKING
+
 from catch.env import DOMAIN
+
+from agents.vtrace.experiment import vtrace_experiment
 from seed_rl import main
 from seed_rl.types import EnvironmentSpec
 
+if TYPE_CHECKING:
+    from seed_rl.network import Network
 
-def create_algorithm(settings: main.Settings, spec: EnvironmentSpec):
-    from agents.vtrace.agent import VTrace
+
+def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
     from catch.networks import actor_critic
 
-    return VTrace(
-        create_network=lambda: actor_critic(spec),
-        num_actions=spec.num_actions,
-        settings=settings[VTraceSettings],
-    )
+    return actor_critic(spec)
 
 
-EXPERIMENT = main.Experiment(
+EXPERIMENT = vtrace_experiment(
     domain=DOMAIN,
-    settings=(VTraceSettings,),
-    create_algorithm=create_algorithm,
-    defaults={**LEARNER_DEFAULTS, "total_environment_frames": 200_000, "learning_rate": 2e-3},
+    create_network=create_network,
+    defaults={"total_environment_frames": 200_000, "learning_rate": 2e-3},
 )
 
 if __name__ == "__main__":

@@ -2,6 +2,6 @@
 
 import os
 
-# TF-Agents' networks and this project's need legacy Keras: under Keras 3 a tf.Module does not find the
-# variables of the layers it holds. TensorFlow reads the variable when it is first imported.
+# TF-Agents' networks and this project's need legacy Keras: under Keras 3 a tf.Module does not find
+# the variables of the layers it holds. TensorFlow reads the variable when it is first imported.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

@@ -37,8 +37,8 @@ class Source(enum.Enum):
 class Algorithm(tf.Module, abc.ABC):
     """Decides what to do with network outputs when acting, and with unrolls when training.
 
-    The learner constructs it inside the scope of its distribution strategy. Acting is given the network
-    to use, since every inference device has a copy of its own.
+    The learner constructs it inside the scope of its distribution strategy. Acting is given the
+    network to use, since every inference device has a copy of its own.
 
     Attributes:
       network: the network that is trained.
@@ -87,12 +87,12 @@ class Algorithm(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def loss(self, unrolls: Unroll) -> LossOutput:
-        """Losses of time-major unrolls [T, B, ...] under `network`. Pure apart from reading variables."""
+        """Losses of time-major unrolls [T, B, ...]. Pure apart from reading variables."""
 
     def initial_priorities(self, unrolls: Unroll) -> tf.Tensor:
         """Priorities float32 [B] of batch-major unrolls [B, T, ...] that were never trained on."""
         raise TypeError(f"{type(self).__name__} trains from a queue, which has no priorities.")
 
     def after_update(self, training_step: int) -> None:
-        """Called after the update that made `training_step` the count of updates; for target networks."""
+        """Called after each update, with the count of updates; for target networks."""
         del training_step

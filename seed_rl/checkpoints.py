@@ -17,8 +17,8 @@ _MAX_TO_KEEP = 3
 class Checkpoints:
     """Saves and restores the trained state, in <logdir>/checkpoints.
 
-    TensorFlow writes a checkpoint's files under temporary names and names it in its index file last, so
-    that a learner killed while it saves leaves the one before.
+    TensorFlow writes a checkpoint's files under temporary names and names it in its index file
+    last, so that a learner killed while it saves leaves the one before.
 
     Args:
       directory: where they are kept; the newest three stay.
@@ -68,13 +68,14 @@ class Checkpoints:
 
     def _restore(self, path: str) -> None:
         try:
-            # Partial in one direction only: a checkpoint's extra objects (an optimizer's, say) are passed over.
+            # Partial in one direction only: a checkpoint's extra objects (an optimizer's, say) are
+            # passed over.
             self._checkpoint.restore(path).assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(
-                f"--logdir or --init_checkpoint: the checkpoint {path} does not fit the network, environment and "
-                f"optimizer that the flags describe ({reason})."
+                f"--logdir or --init_checkpoint: the checkpoint {path} does not fit the "
+                f"network, environment and optimizer that the flags describe ({reason})."
             ) from error
         replay = self._replay_directory()
         if self._replay is not None and replay.exists():

@@ -48,9 +48,11 @@ def choose_devices(settings: DeviceSettings) -> Devices:
 def split_devices(
     devices: Sequence[str], num_training: int, flag: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The first num_training devices train, the others run inference; without others, the last does both."""
+    """The first num_training train, the others infer; without others the last does both."""
     if num_training > len(devices):
-        raise UserError(f"{flag}: expected at most {len(devices)} (the devices here), got {num_training}.")
+        raise UserError(
+            f"{flag}: expected at most {len(devices)} (the devices here), got {num_training}."
+        )
     return tuple(devices[:num_training]), tuple(devices[num_training:] or devices[-1:])
 
 
@@ -69,17 +71,21 @@ def _named_devices(settings: DeviceSettings) -> Devices:
     for flag, names in ("--training_devices", training), ("--inference_devices", inference):
         for name in names:
             if _short_name(name) not in known:
-                raise UserError(f"{flag}: expected devices out of {', '.join(sorted(known))}, got {name}.")
+                raise UserError(
+                    f"{flag}: expected devices out of {', '.join(sorted(known))}, got {name}."
+                )
     return Devices(training_strategy(training), tuple(inference))
 
 
 def _provide_logical_cpus(names: Sequence[str]) -> None:
-    """Splits the CPU into as many logical devices as the names count, to try multi-device training."""
-    cpus = [int(match[1]) for name in names if (match := re.search(r"cpu:(\d+)$", name.lower()))]
-    count = max(cpus, default=0) + 1
+    """Splits the CPU into as many logical devices as named, to try multi-device training."""
+    matches = [re.search(r"cpu:(\d+)$", name.lower()) for name in names]
+    count = max((int(match[1]) for match in matches if match), default=0) + 1
     physical = tf.config.list_physical_devices("CPU")[0]
     if count > len(tf.config.get_logical_device_configuration(physical) or [None]):
-        tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * count)
+        tf.config.set_logical_device_configuration(
+            physical, [tf.config.LogicalDeviceConfiguration()] * count
+        )
 
 
 def _short_name(name: str) -> str:
@@ -92,7 +98,9 @@ def _tpu_devices(num_training: int) -> Devices:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
     topology = tf.tpu.experimental.initialize_tpu_system(resolver)
     cores = tf.config.list_logical_devices("TPU")
-    training, inference = split_devices([core.name for core in cores], num_training, "--num_training_tpus")
+    training, inference = split_devices(
+        [core.name for core in cores], num_training, "--num_training_tpus"
+    )
     coordinates = topology.device_coordinates.reshape(-1, 1, topology.mesh_rank)
     assignment = tf.tpu.experimental.DeviceAssignment(topology, coordinates[: len(training)])
     strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)

@@ -15,10 +15,11 @@ class Domain:
     """A family of environments.
 
     Attributes:
-      settings: dataclass of the domain's own settings (see seed_rl/settings.py). The learner sends its
-        instance to the actors as JSON.
+      settings: dataclass of the domain's own settings (see seed_rl/settings.py). The learner sends
+        its instance to the actors as JSON.
       spec: from an instance of `settings` to what the learner must know of the environments.
-      make_environments: from an instance of `settings` and one seed per environment to environments.
+      make_environments: from an instance of `settings` and one seed per environment to
+        environments.
     """
 
     settings: type

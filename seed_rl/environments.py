@@ -10,9 +10,12 @@ import numpy as np
 
 from seed_rl.types import StepType, TimeStep
 
+# Where an environment's info has it, the return ends though the episode goes on: a lost life.
+RETURN_ENDED = "return_ended"
+
 
 class VectorEnvironment(Protocol):
-    """N environments that step together. NEXT_STEP autoreset: the step after a LAST one is FIRST."""
+    """N environments that step together (NEXT_STEP autoreset: the step after a LAST is FIRST)."""
 
     def reset(self) -> TimeStep:
         """Starts an episode in every environment and returns FIRST time steps."""
@@ -26,54 +29,53 @@ class VectorEnvironment(Protocol):
 class GymnasiumVector:
     """A gymnasium.vector.VectorEnv as a VectorEnvironment.
 
+    A step's discount is 0 where `terminated` or info[RETURN_ENDED] (bool [N], optional) is True.
+
     Args:
       env: autoresets in NEXT_STEP mode.
-      seeds: one per environment; used by the first reset.
+      seeds: one per environment, in the form that `env.reset` takes; used by the first reset.
     """
 
-    def __init__(self, env: gymnasium.vector.VectorEnv, seeds: Sequence[int]):
+    def __init__(self, env: gymnasium.vector.VectorEnv, seeds: Sequence[int] | np.ndarray):
         mode = env.metadata.get("autoreset_mode")
         if mode != gymnasium.vector.AutoresetMode.NEXT_STEP:
             raise ValueError(f"env: expected a vector environment in NEXT_STEP mode, got {mode}.")
         if len(seeds) != env.num_envs:
-            raise ValueError(f"seeds: expected {env.num_envs}, one per environment, got {len(seeds)}.")
+            raise ValueError(
+                f"seeds: expected {env.num_envs}, one per environment, got {len(seeds)}."
+            )
         self._env = env
-        self._seeds: list[int] | None = [int(seed) for seed in seeds]
+        self._seeds: Any = seeds
         self._was_last = np.zeros(env.num_envs, bool)
 
     def reset(self) -> TimeStep:
         observation, _ = self._env.reset(seed=self._seeds)
         self._seeds = None  # later episodes go on from the generators that these seeds started
-        zeros = np.zeros(self._env.num_envs, np.float32)
-        self._was_last = np.zeros(self._env.num_envs, bool)
-        first = np.full(self._env.num_envs, StepType.FIRST, np.int32)
-        return TimeStep(first, zeros, np.ones_like(zeros), observation)
+        self._was_last = np.zeros_like(self._was_last)
+        step_type = np.full(self._env.num_envs, StepType.FIRST, np.int32)
+        reward = np.zeros(self._env.num_envs, np.float32)
+        return TimeStep(step_type, reward, np.ones_like(reward), observation)
 
     def step(self, actions: np.ndarray) -> TimeStep:
+        # Not every engine checks: ALE, for one, never returns from an action it does not know.
+        if not self._env.action_space.contains(actions):
+            raise ValueError(f"actions: expected one of {self._env.action_space}, got {actions!r}.")
         observation, reward, terminated, truncated, info = self._env.step(actions)
-        last, discount = self._endings(terminated, truncated, info)
-        step_type = np.where(self._was_last, StepType.FIRST, np.where(last, StepType.LAST, StepType.MID))
-        self._was_last = last
-        return TimeStep(
-            step_type.astype(np.int32), reward.astype(np.float32), discount.astype(np.float32), observation
-        )
+        is_last = terminated | truncated
+        step_type = np.where(is_last, StepType.LAST, StepType.MID).astype(np.int32)
+        step_type[self._was_last] = StepType.FIRST
+        discount = 1 - (terminated | info.get(RETURN_ENDED, False)).astype(np.float32)
+        discount[self._was_last] = 1
+        self._was_last = is_last
+        return TimeStep(step_type, reward.astype(np.float32), discount, observation)
 
     def close(self) -> None:
         self._env.close()
 
-    def _endings(
-        self, terminated: np.ndarray, truncated: np.ndarray, info: dict[str, Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Which episodes end here (bool [N]), and the discounts [N]."""
-        del info
-        return terminated | truncated, 1.0 - terminated
 
-
-def vectorize(
-    make_env: Callable[[], gymnasium.Env], seeds: Sequence[int]
-) -> GymnasiumVector:
+def vectorize(make_env: Callable[[], gymnasium.Env], seeds: Sequence[int]) -> GymnasiumVector:
     """len(seeds) copies of a Gymnasium environment, stepped one after the other in this process."""
     env = gymnasium.vector.SyncVectorEnv(
         [make_env] * len(seeds), autoreset_mode=gymnasium.vector.AutoresetMode.NEXT_STEP
     )
-    return GymnasiumVector(env, seeds)
+    return GymnasiumVector(env, list(seeds))

@@ -41,9 +41,11 @@ _RUNNING_SPEC = _Running(*(tf.TensorSpec([], dtype) for dtype in (tf.bool, tf.fl
 
 
 class EpisodeStatistics(tf.Module):
-    """Return and length of every environment's running episode, and a queue of those that have ended.
+    """Return and length of every environment's running episode, and a queue of those that have
+    ended.
 
-    An episode whose beginning was not seen (its environment came in the middle of it) is not reported.
+    An episode whose beginning was not seen (its environment came in the middle of it) is not
+    reported.
     """
 
     def __init__(self, num_envs: int):
@@ -61,5 +63,7 @@ class EpisodeStatistics(tf.Module):
         self._running.write(env_ids, _Running(seen, returns, lengths))
         ended = time_step.is_last() & seen
         self.ended.enqueue_many(
-            tf.nest.map_structure(lambda x: tf.boolean_mask(x, ended), Episode(env_ids, returns, lengths))
+            tf.nest.map_structure(
+                lambda x: tf.boolean_mask(x, ended), Episode(env_ids, returns, lengths)
+            )
         )

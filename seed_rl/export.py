@@ -21,15 +21,17 @@ class ExportedPolicy(tf.Module):
         state = policy.initial_state(batch_size)
         action, state = policy.act(step_type, reward, discount, observation, previous_action, state)
 
-    Shapes as in trajectories.TimeStep, [B, ...]; the state is a list of tensors. Pass 0 as previous action at
-    an episode's first step, where the state is reset by itself.
+    Shapes as in trajectories.TimeStep, [B, ...]; the state is a list of tensors. Pass 0 as
+    previous action at an episode's first step, where the state is reset by itself.
     """
 
     def __init__(self, algorithm: Algorithm, network: Network, spec: EnvironmentSpec):
         super().__init__()
         self._network = network
         structure = network.initial_state(1)
-        flat_spec = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in tf.nest.flatten(structure)]
+        flat_spec = [
+            tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in tf.nest.flatten(structure)
+        ]
 
         @tf.function(input_signature=[tf.TensorSpec([], tf.int32, "batch_size")])
         def initial_state(batch_size: tf.Tensor) -> list[tf.Tensor]:
@@ -61,7 +63,7 @@ class ExportedPolicy(tf.Module):
 
 
 def export_policy(algorithm: Algorithm, spec: EnvironmentSpec, directory: pathlib.Path) -> None:
-    """Writes the policy to `directory` under a temporary name first, so that no half of it is ever seen."""
+    """Writes the policy to `directory`, under a temporary name first: nobody sees half of it."""
     network = algorithm.create_network()
     for copy, source in zip(network.variables, algorithm.network.variables, strict=True):
         copy.assign(source)

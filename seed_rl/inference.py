@@ -1,8 +1,8 @@
 """Central inference: the function that actors call with observations and that answers with actions.
 
-    actors -> [run ids] -> [state, previous action] -> network -> action -> actors
-                                   |                      |
-                        episode statistics          unroll store -> queue of unrolls -> training
+actors -> [run ids] -> [state, previous action] -> network -> action -> actors
+                               |                      |
+                    episode statistics          unroll store -> queue of unrolls -> training
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ def unroll_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
 class CentralInference(tf.Module):
     """The state of every environment, on the host, and the functions that advance it.
 
-    Environments with ids from num_training_envs on are for evaluation: they act and are counted in the
-    statistics, but their steps reach no unroll.
+    Environments with ids from num_training_envs on are for evaluation: they act and are counted in
+    the statistics, but their steps reach no unroll.
 
     Attributes:
       unrolls: queue of completed unrolls. While it is full, actors wait.
       episodes: statistics.
-      steps: int64 variable, actions that took effect in training environments (all time steps but FIRST).
+      steps: int64 variable, actions that took effect in training environments (all time steps but
+        FIRST).
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class CentralInference(tf.Module):
         self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), num_envs)
         self._state = EnvironmentTable(step_spec.initial_state, num_envs)
         self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
-        self._store = UnrollStore(step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap)
+        self._store = UnrollStore(
+            step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap
+        )
         self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
         self.episodes = EpisodeStatistics(num_envs)
         self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
@@ -83,12 +86,12 @@ class CentralInference(tf.Module):
         """The function to bind for one inference device.
 
         Args:
-          policy: from time steps [N, ...], previous actions [N], states [N, ...] and environment ids [N] to a
-            PolicyStep; it runs the device's copy of the network.
+          policy: from time steps [N, ...], previous actions [N], states [N, ...] and environment
+            ids [N] to a PolicyStep; it runs the device's copy of the network.
 
         Returns:
-          A tf.function (env_ids int32 [N], run_ids int64 [N], TimeStep [N, ...]) -> actions int32 [N]. A run
-          id that is new for an environment says that its actor has started afresh.
+          A tf.function (env_ids int32 [N], run_ids int64 [N], TimeStep [N, ...]) -> actions int32
+          [N]. A run id that is new for an environment says that its actor has started afresh.
         """
 
         @tf.function(
@@ -102,7 +105,9 @@ class CentralInference(tf.Module):
             is_new_run = self._run_ids.read(env_ids) != run_ids
             self._run_ids.write(env_ids, run_ids)
             state = _zero_where(is_new_run, self._state.read(env_ids))
-            previous_action = _zero_where(is_new_run | time_step.is_first(), self._action.read(env_ids))
+            previous_action = _zero_where(
+                is_new_run | time_step.is_first(), self._action.read(env_ids)
+            )
 
             policy_step = policy(time_step, previous_action, state, env_ids)
 

@@ -51,7 +51,7 @@ class LearnerConfig:
     settings: LearnerSettings
     optimizer: OptimizerSettings
     devices: DeviceSettings
-    replay: ReplaySettings = ReplaySettings()
+    replay: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
 
 
 class Learner:
@@ -68,7 +68,11 @@ class Learner:
         with devices.strategy.scope():
             self._algorithm = config.create_algorithm()
             self._updater = Updater(
-                self._algorithm, devices.strategy, config.optimizer, settings.batch_size, self._updates_in_all()
+                self._algorithm,
+                devices.strategy,
+                config.optimizer,
+                settings.batch_size,
+                self._updates_in_all(),
             )
         self._check_memory()
         self._inference = CentralInference(
@@ -164,7 +168,8 @@ class Learner:
         path = self._checkpoints.restore(self._config.settings.init_checkpoint)
         if path:
             self._progress.say(
-                f"Learner: resuming from {path} (training step {int(self._training_step):,}, {self.frames:,} frames)."
+                f"Learner: resuming from {path} (training step {int(self._training_step):,}, "
+                f"{self.frames:,} frames)."
             )
 
     def _make_replay(self) -> PrioritizedReplay | None:
@@ -222,15 +227,23 @@ class Learner:
         row = memory.spec_bytes(unroll_spec(self._algorithm, self._config.spec))
         tables = [
             memory.Table(
-                "unrolls under construction", self._num_training_envs, row, "--num_envs and --unroll_length"
+                "unrolls under construction",
+                self._num_training_envs,
+                row,
+                "--num_envs and --unroll_length",
             ),
             memory.Table(
-                "unroll queue", self._queue_capacity(), row, "--unroll_queue_max_size and --unroll_length"
+                "unroll queue",
+                self._queue_capacity(),
+                row,
+                "--unroll_queue_max_size and --unroll_length",
             ),
         ]
         if self._algorithm.source is Source.REPLAY:
             flags = "--replay_buffer_size and --unroll_length"
-            tables.append(memory.Table("replay", self._config.replay.replay_buffer_size, row, flags))
+            tables.append(
+                memory.Table("replay", self._config.replay.replay_buffer_size, row, flags)
+            )
         for table in tables:
             self._progress.say(f"Memory for {table}.")
         memory.check_fits(tables, memory.available_bytes())
@@ -240,13 +253,14 @@ def _num_training_envs(settings: LearnerSettings) -> int:
     count = settings.num_envs - settings.num_eval_envs
     if count < 1:
         raise UserError(
-            f"--num_eval_envs: expected less than the {settings.num_envs} of --num_envs, got {settings.num_eval_envs}."
+            f"--num_eval_envs: expected less than the {settings.num_envs} of --num_envs, "
+            f"got {settings.num_eval_envs}."
         )
     return count
 
 
 def run(config: LearnerConfig) -> None:
-    """Runs a learner in this process until training has ended or SIGTERM or SIGINT asks it to stop."""
+    """Runs a learner in this process until training has ended, or SIGTERM or SIGINT comes."""
     if not config.settings.logdir:
         raise UserError("--logdir: expected a folder for checkpoints and summaries, got nothing.")
     learner = Learner(config)

@@ -10,7 +10,8 @@ from seed_rl.settings import setting
 @dataclasses.dataclass(frozen=True)
 class LearnerSettings:
     logdir: str = setting(
-        "", "Folder of checkpoints, summaries and the exported policy; training resumes from what is there."
+        "",
+        "Folder of checkpoints, summaries and policy; training resumes from what is there.",
     )
     num_envs: int = setting(32, "Environments of all actors together.", minimum=1)
     num_eval_envs: int = setting(
@@ -18,20 +19,28 @@ class LearnerSettings:
     )
     seed: int = setting(
         0,
-        "Seeds environments, initial weights and action sampling. What an environment does and what the network "
-        "starts from then repeats exactly; which rows share an inference batch, and so the order of random numbers "
-        "and of unrolls, depends on the actors' timing. With one actor, training on one CPU repeats nearly.",
+        "Seeds environments, initial weights and action sampling. What an environment does with "
+        "given actions and where the weights start repeats exactly; which rows share an inference "
+        "batch, and so which random numbers meet which row, depends on the actors' timing.",
         minimum=0,
     )
     total_environment_frames: int = setting(
-        1_000_000_000, "Training ends after so many engine frames (actions times action repeat).", minimum=1
+        1_000_000_000,
+        "Training ends after so many engine frames (actions times action repeat).",
+        minimum=1,
     )
-    batch_size: int = setting(32, "Unrolls in a training batch, over all training devices.", minimum=1)
+    batch_size: int = setting(
+        32, "Unrolls in a training batch, over all training devices.", minimum=1
+    )
     unroll_queue_max_size: int = setting(
-        0, "Completed unrolls that may wait; then actors wait, too (0: as many as a batch).", minimum=0
+        0,
+        "Completed unrolls that may wait; then actors wait, too (0: as many as a batch).",
+        minimum=0,
     )
     inference_batch_size: int = setting(
-        -1, "Largest inference batch (-1: half of --num_envs, so that acting and inference overlap).", minimum=-1
+        -1,
+        "Largest inference batch (-1: half of --num_envs, so that acting and inference overlap).",
+        minimum=-1,
     )
     inference_timeout_ms: int = setting(
         20, "An inference batch goes out at the latest after this, full or not.", minimum=1
@@ -63,12 +72,17 @@ class DeviceSettings:
         1, "On a TPU host: cores that train; the others run inference.", minimum=1
     )
     num_training_gpus: int = setting(
-        0, "With several GPUs: how many train; the others run inference (0: all but one).", minimum=0
+        0,
+        "With several GPUs: how many train; the others run inference (0: all but one).",
+        minimum=0,
     )
     training_devices: str = setting(
-        "", "Devices that train, for example '/gpu:0,/gpu:1' or '/cpu:0,/cpu:1' (unset: chosen by the machine)."
+        "",
+        "Devices that train, such as '/gpu:0,/gpu:1' or '/cpu:0,/cpu:1' (unset: by the machine).",
     )
-    inference_devices: str = setting("", "Devices that run inference (unset: chosen by the machine).")
+    inference_devices: str = setting(
+        "", "Devices that run inference (unset: chosen by the machine)."
+    )
     precision: str = setting(
         "float32",
         "Of convolutions and matrix products; weights, losses and state are float32 in any case.",

@@ -28,9 +28,7 @@ S = TypeVar("S")
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    run_mode: str = setting(
-        "learner", "Role of this process.", choices=("learner", "actor")
-    )
+    run_mode: str = setting("learner", "Role of this process.", choices=("learner", "actor"))
     server_address: str = setting(
         "unix:/tmp/seed_rl.sock", "Where the learner serves: unix:/path or host:port."
     )
@@ -50,8 +48,8 @@ class Experiment:
     Attributes:
       domain: the environments.
       settings: dataclasses of the agent's and the networks' settings.
-      create_algorithm: makes the algorithm from all settings and the environments' spec. Called on the
-        learner only, and the only place to import TensorFlow: actors do without.
+      create_algorithm: makes the algorithm from all settings and the environments' spec. Called on
+        the learner only, and the only place to import TensorFlow: actors do without.
       defaults: this experiment's defaults, by flag.
     """
 
@@ -88,7 +86,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
 def _run_learner(experiment: Experiment, settings: Settings) -> None:
     from seed_rl import learner  # TensorFlow, which an actor does without
 
-    environment = settings[experiment.domain.settings]
+    environment: Any = settings[experiment.domain.settings]
     spec = experiment.domain.spec(environment)
     has_replay = ReplaySettings in experiment.settings
     learner.run(

@@ -36,13 +36,15 @@ class Table:
         return self.rows * self.row_bytes
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.rows:,} x {self.row_bytes / 2**20:.2f} MiB = {self.nbytes / _GIB:.2f} GiB"
+        mib = self.row_bytes / 2**20
+        return f"{self.name}: {self.rows:,} x {mib:.2f} MiB = {self.nbytes / _GIB:.2f} GiB"
 
 
 def spec_bytes(spec: Any) -> int:
     """Bytes of one element of a structure of TensorSpecs."""
     return sum(
-        int(np.prod(leaf.shape.as_list(), dtype=np.int64)) * leaf.dtype.size for leaf in tf.nest.flatten(spec)
+        int(np.prod(leaf.shape.as_list(), dtype=np.int64)) * leaf.dtype.size
+        for leaf in tf.nest.flatten(spec)
     )
 
 
@@ -52,8 +54,9 @@ def check_fits(tables: Sequence[Table], available: int) -> None:
     if needed > available:
         largest = max(tables, key=lambda table: table.nbytes)
         raise UserError(
-            f"{largest.flags}: the tables need {needed / _GIB:.1f} GiB ({'; '.join(map(str, tables))}), "
-            f"expected at most the {available / _GIB:.1f} GiB of memory that are free."
+            f"{largest.flags}: the tables need {needed / _GIB:.1f} GiB "
+            f"({'; '.join(map(str, tables))}), expected at most the "
+            f"{available / _GIB:.1f} GiB of memory that are free."
         )
 
 

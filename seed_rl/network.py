@@ -19,7 +19,9 @@ class Network(tf.Module, abc.ABC):
         """The state [B, ...] before an episode. It must be all zeros."""
 
     @abc.abstractmethod
-    def __call__(self, time_step: TimeStep, previous_action: tf.Tensor, state: Any) -> tuple[Any, Any]:
+    def __call__(
+        self, time_step: TimeStep, previous_action: tf.Tensor, state: Any
+    ) -> tuple[Any, Any]:
         """Runs the network over T time steps.
 
         Args:
@@ -28,7 +30,8 @@ class Network(tf.Module, abc.ABC):
           state: [B, ...].
 
         Returns:
-          The outputs [T, B, ...], which only the algorithm looks into, and the state after the last step.
+          The outputs [T, B, ...], which only the algorithm looks into, and the state after the
+          last step.
         """
 
 
@@ -37,3 +40,22 @@ def build(network: Network, spec: EnvironmentSpec) -> Network:
     time_step = zeros_like_spec(time_step_spec(spec, outer_dims=(1, 1)))
     network(time_step, tf.zeros([1, 1], tf.int32), network.initial_state(1))
     return network
+
+
+def run_one_step(
+    network: Network, time_step: TimeStep, previous_action: tf.Tensor, state: Any
+) -> tuple[Any, Any]:
+    """Runs the network over one time step, given without time dimension, as acting does.
+
+    Args:
+      network: what to run.
+      time_step: [B, ...].
+      previous_action: int32 [B].
+      state: [B, ...].
+
+    Returns:
+      The outputs [B, ...] and the next state [B, ...].
+    """
+    time_step = tf.nest.map_structure(lambda x: x[tf.newaxis], time_step)
+    outputs, state = network(time_step, previous_action[tf.newaxis], state)
+    return tf.nest.map_structure(lambda x: x[0], outputs), state

@@ -17,13 +17,14 @@ from seed_rl.trajectories import PolicyStep, TimeStep
 class NetworkCopies(tf.Module):
     """One copy of the algorithm's network per inference device.
 
-    Acting on copies means that a batch never sees half-updated weights while training goes on, and is the
-    only way when inference has devices of its own.
+    Acting on copies means that a batch never sees half-updated weights while training goes on, and
+    is the only way when inference has devices of its own.
 
     Args:
       algorithm: its network is copied.
       devices: where to.
-      batch_size: the largest inference batch; to which batches are padded where sizes must be static.
+      batch_size: the largest inference batch; to which batches are padded where sizes must be
+        static.
     """
 
     def __init__(self, algorithm: Algorithm, devices: Devices, batch_size: int):
@@ -41,7 +42,9 @@ class NetworkCopies(tf.Module):
     def publish(self) -> None:
         """Gives all copies the trained network's weights."""
         for network in self._networks:
-            for copy, source in zip(network.variables, self._algorithm.network.variables, strict=True):
+            for copy, source in zip(
+                network.variables, self._algorithm.network.variables, strict=True
+            ):
                 copy.assign(source)
 
     def policies(self) -> Sequence[Policy]:
@@ -62,7 +65,7 @@ class NetworkCopies(tf.Module):
 
 
 def pad_rows(policy: Policy, batch_size: int) -> Policy:
-    """A policy for any number of rows from one that always gets batch_size; padded rows repeat row 0."""
+    """A policy for any number of rows from one for batch_size; padded rows repeat row 0."""
 
     def padded(*inputs: Any) -> PolicyStep:
         count = tf.shape(inputs[-1])[0]

@@ -1,4 +1,4 @@
-"""A TensorFlow queue of nested structures: how unrolls and episodes leave the inference function."""
+"""A queue of nested structures: how unrolls and episodes leave the inference function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import tensorflow as tf
 
 
 class StructuredQueue:
-    """First in, first out. Producers in graphs block while it is full; consumers look at `size` first.
+    """First in, first out. Producers in graphs block while it is full; consumers look at `size`
+    first.
 
     Args:
       spec: TensorSpecs of one element.

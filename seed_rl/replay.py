@@ -50,8 +50,9 @@ class PrioritizedReplay:
     """A ring of `capacity` items; the oldest makes room for the newest.
 
     An item is a flat list of arrays. Sampling is with replacement, item i having the probability
-    p_i^priority_exponent / sum_j p_j^priority_exponent. Cumulated sums make a draw O(capacity) in one
-    vectorized pass: 0.2 ms for the paper's 100,000 sequences, next to which copying them out is long.
+    p_i^priority_exponent / sum_j p_j^priority_exponent. Cumulated sums make a draw O(capacity) in
+    one vectorized pass: 0.2 ms for the paper's 100,000 sequences, next to which copying them out is
+    long.
 
     Args:
       specs: of one item's arrays.
@@ -59,7 +60,9 @@ class PrioritizedReplay:
       seed: of the draws.
     """
 
-    def __init__(self, specs: Sequence[ArraySpec], settings: ReplaySettings, seed: int | None = None):
+    def __init__(
+        self, specs: Sequence[ArraySpec], settings: ReplaySettings, seed: int | None = None
+    ):
         self.capacity = settings.replay_buffer_size
         self._settings = settings
         # The system gives the pages when they are first written: a replay grows into its memory.
@@ -86,7 +89,7 @@ class PrioritizedReplay:
         self._inserted += len(priorities)
 
     def sample(self, count: int) -> Sample:
-        """Draws `count` items. The weights are (1 / (n P(i)))^exponent over their maximum (section 3.4)."""
+        """Draws `count` items; weights (1 / (n P(i)))^exponent over their maximum (section 3.4)."""
         cumulated = np.cumsum(self._masses[: len(self)])
         total = cumulated[-1]
         if total <= 0.0:  # all priorities are 0: every item is as good as another
@@ -103,7 +106,7 @@ class PrioritizedReplay:
         )
 
     def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-        """Sets priorities float [N] of the items with these keys; passes over items that have left."""
+        """Sets priorities float [N] by key; passes over items that have left."""
         present = keys >= self._inserted - self.capacity
         slots = keys[present] % self.capacity
         self._masses[slots] = priorities[present] ** self._settings.priority_exponent
@@ -131,8 +134,8 @@ class PrioritizedReplay:
             saved = np.load(directory / f"array_{i}.npy", mmap_mode="r")
             if saved.shape[1:] != stored.shape[1:] or saved.dtype != stored.dtype:
                 raise UserError(
-                    f"--init_checkpoint: sequences in {directory} have arrays {saved.dtype} {saved.shape[1:]}, "
-                    f"expected {stored.dtype} {stored.shape[1:]}."
+                    f"--checkpoint_replay: the sequences in {directory} have {saved.dtype} "
+                    f"{saved.shape[1:]}, expected {stored.dtype} {stored.shape[1:]}."
                 )
             stored[: len(masses)] = saved
         self._masses[: len(masses)] = masses

@@ -41,7 +41,9 @@ def setting(
 
 
 def define_flags(
-    settings: type, defaults: Mapping[str, Any] | None = None, flag_values: flags.FlagValues = flags.FLAGS
+    settings: type,
+    defaults: Mapping[str, Any] | None = None,
+    flag_values: flags.FlagValues = flags.FLAGS,
 ) -> None:
     """Defines a flag for every field of the dataclass `settings`.
 
@@ -69,7 +71,9 @@ def _plain_type(hint: Any) -> type:
     return hint
 
 
-def _define_flag(field: dataclasses.Field, kind: type, default: Any, flag_values: flags.FlagValues) -> None:
+def _define_flag(
+    field: dataclasses.Field, kind: type, default: Any, flag_values: flags.FlagValues
+) -> None:
     meta = field.metadata
     common = {"help": meta["help"], "flag_values": flag_values}
     bounds = {"lower_bound": meta["minimum"], "upper_bound": meta["maximum"]}

@@ -14,6 +14,7 @@ from seed_rl.replay import PrioritizedReplay, ReplaySettings
 from seed_rl.trajectories import Unroll
 
 _POLL_SECS = 0.002
+_NO_KEYS = np.zeros(0, np.int64)
 
 
 class Batch(NamedTuple):
@@ -22,12 +23,12 @@ class Batch(NamedTuple):
     Attributes:
       unrolls: batch-major [B, T, ...].
       weights: float32 [B], of each unroll's loss.
-      keys: int64 [B] of the replay, or None.
+      keys: int64 [B] of the replay; empty if they come from the queue.
     """
 
     unrolls: Unroll
     weights: Any
-    keys: np.ndarray | None
+    keys: np.ndarray
 
 
 class BatchSource(Protocol):
@@ -50,7 +51,7 @@ class QueueSource:
         if self._queue.size() < self._batch_size:
             time.sleep(_POLL_SECS)
             return None
-        return Batch(self._queue.dequeue_many(self._batch_size), self._weights, None)
+        return Batch(self._queue.dequeue_many(self._batch_size), self._weights, _NO_KEYS)
 
     def update_priorities(self, batch: Batch, priorities: Any) -> None:
         """Unrolls from the queue have no priorities."""

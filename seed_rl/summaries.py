@@ -26,7 +26,7 @@ class Summaries:
         self._writer = tf.summary.create_file_writer(directory)
         self._num_training_envs = num_training_envs
         self._episode_frequency = episode_frequency
-        self._returns = {
+        self._returns: dict[str, collections.deque[float]] = {
             kind: collections.deque(maxlen=_RECENT_EPISODES) for kind in ("training", "evaluation")
         }
         self._counts = collections.Counter[str]()
@@ -43,7 +43,9 @@ class Summaries:
 
     def write_episodes(self, episodes: Episode, frames: int) -> None:
         """Takes ended episodes [N] in."""
-        for env_id, episode_return, length in zip(*(field.numpy() for field in episodes), strict=True):
+        for env_id, episode_return, length in zip(
+            *(field.numpy() for field in episodes), strict=True
+        ):
             kind = "training" if env_id < self._num_training_envs else "evaluation"
             self._returns[kind].append(float(episode_return))
             self._counts[kind] += 1

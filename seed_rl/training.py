@@ -25,7 +25,9 @@ class UpdateOutput(NamedTuple):
     metrics: dict[str, tf.Tensor]
 
 
-def make_optimizer(settings: OptimizerSettings, updates_in_all: int) -> tf_keras.optimizers.Optimizer:
+def make_optimizer(
+    settings: OptimizerSettings, updates_in_all: int
+) -> tf_keras.optimizers.Optimizer:
     """Adam; `updates_in_all` is when a falling learning rate reaches 0."""
     learning_rate: Any = settings.learning_rate
     if settings.learning_rate_decay:
@@ -42,7 +44,8 @@ class Updater(tf.Module):
 
     Args:
       algorithm: gives losses and variables.
-      strategy: every replica gets an equal part of the batch; losses are means over the whole batch.
+      strategy: every replica gets an equal part of the batch; losses are means over the whole
+        batch.
       settings: optimizer.
       batch_size: B, a multiple of the number of replicas.
       updates_in_all: see make_optimizer.
@@ -63,7 +66,8 @@ class Updater(tf.Module):
         replicas = strategy.num_replicas_in_sync
         if batch_size % replicas:
             raise UserError(
-                f"--batch_size: expected a multiple of {replicas} (the training devices), got {batch_size}."
+                f"--batch_size: expected a multiple of {replicas}, the training devices, "
+                f"got {batch_size}."
             )
         self._algorithm = algorithm
         self._strategy = strategy
@@ -85,7 +89,8 @@ class Updater(tf.Module):
     def _update(self, unrolls: Unroll, weights: tf.Tensor) -> UpdateOutput:
         output = self._strategy.run(self._replica_update, args=(unrolls, weights))
         priorities = tf.nest.map_structure(
-            lambda x: tf.concat(self._strategy.experimental_local_results(x), axis=0), output.priorities
+            lambda x: tf.concat(self._strategy.experimental_local_results(x), axis=0),
+            output.priorities,
         )
         metrics = {
             name: self._strategy.reduce(tf.distribute.ReduceOp.MEAN, value, axis=None)
@@ -109,7 +114,11 @@ class Updater(tf.Module):
         self.optimizer.apply_gradients(
             zip(gradients, variables, strict=True), skip_gradients_aggregation=True
         )
-        metrics = {"loss/total": loss * context.num_replicas_in_sync, "gradient/norm": norm, **output.metrics}
+        metrics = {
+            "loss/total": loss * context.num_replicas_in_sync,
+            "gradient/norm": norm,
+            **output.metrics,
+        }
         return UpdateOutput(output.priorities, metrics)
 
     def _shard(self, batch: Any) -> Any:

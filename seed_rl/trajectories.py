@@ -1,7 +1,7 @@
 """Time steps, policy steps and unrolls as tensors: the one place that knows TF-Agents' types.
 
-Notation of all shapes: B batch or environments, T time, A actions. Inside losses and networks tensors are
-time-major [T, B, ...]; tables, queues and replays are batch-major [B, T, ...].
+Notation of all shapes: B batch or environments, T time, A actions. Inside losses and networks
+tensors are time-major [T, B, ...]; tables, queues and replays are batch-major [B, T, ...].
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from tf_agents.trajectories.time_step import StepType, TimeStep
 
 from seed_rl.types import ArraySpec, EnvironmentSpec
 
-__all__ = ["PolicyStep", "StepType", "TimeStep", "Unroll", "time_step_spec", "transpose_time", "zeros_like_spec"]
+__all__ = [
+    "PolicyStep",
+    "StepType",
+    "TimeStep",
+    "Unroll",
+    "time_step_spec",
+    "transpose_time",
+    "zeros_like_spec",
+]
 
 
 class Unroll(NamedTuple):
@@ -57,7 +65,7 @@ def zeros_like_spec(spec: Any) -> Any:
 
 
 def transpose_time(unroll: Unroll) -> Unroll:
-    """Swaps the first two dimensions of all that has a time dimension: [B, T, ...] <-> [T, B, ...]."""
+    """Swaps the first two dimensions of what has a time dimension: [B, T] <-> [T, B]."""
 
     def swap(x: tf.Tensor) -> tf.Tensor:
         return tf.transpose(x, [1, 0, *range(2, x.shape.rank)])

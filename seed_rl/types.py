@@ -28,7 +28,8 @@ class TimeStep(NamedTuple):
       reward: float32 [N], for the action before this observation; 0 at FIRST.
       discount: float32 [N], 0 where the return ends with this step (termination, a lost life) and 1
         elsewhere, so that a truncated episode (LAST with discount 1) is bootstrapped.
-      observation: array or nested structure of arrays [N, ...]; at LAST the episode's true final one.
+      observation: array or nested structure of arrays [N, ...]; at LAST the episode's true final
+        one.
     """
 
     step_type: np.ndarray

@@ -21,7 +21,10 @@ class EnvironmentTable(tf.Module):
     def __init__(self, spec: Any, num_envs: int, width: int = 1):
         super().__init__()
         self._variables = tf.nest.map_structure(
-            lambda leaf: tf.Variable(tf.zeros([num_envs * width, *leaf.shape], leaf.dtype), trainable=False), spec
+            lambda leaf: tf.Variable(
+                tf.zeros([num_envs * width, *leaf.shape], leaf.dtype), trainable=False
+            ),
+            spec,
         )
 
     def read(self, ids: tf.Tensor) -> Any:
@@ -31,15 +34,17 @@ class EnvironmentTable(tf.Module):
     def write(self, ids: tf.Tensor, rows: Any) -> None:
         """Sets the rows of the ids int32 [N]."""
         tf.nest.map_structure(
-            lambda variable, values: variable.scatter_update(tf.IndexedSlices(values, ids)), self._variables, rows
+            lambda variable, values: variable.scatter_update(tf.IndexedSlices(values, ids)),
+            self._variables,
+            rows,
         )
 
 
 class UnrollStore(tf.Module):
     """The unrolls under construction, one per environment.
 
-    Consecutive unrolls of an environment share `overlap` steps; the later one's initial state is the state
-    that the network had before the first of them.
+    Consecutive unrolls of an environment share `overlap` steps; the later one's initial state is
+    the state that the network had before the first of them.
 
     Args:
       step_spec: an Unroll of TensorSpecs of one time step (initial_state: the network state's).
@@ -60,12 +65,14 @@ class UnrollStore(tf.Module):
         self._position = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
 
     def append(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> Unroll:
-        """Adds one time step to the unrolls of some environments and takes out the ones this completes.
+        """Adds one time step to the unrolls of some environments and takes out the ones this
+        completes.
 
         Args:
           env_ids: int32 [N], all different.
           is_new_run: bool [N], whether to drop what the environment's unroll held before.
-          step: an Unroll of one time step: [N, ...], initial_state being the state before this step.
+          step: an Unroll of one time step: [N, ...], initial_state being the state before this
+            step.
 
         Returns:
           The completed unrolls, batch-major [K, length, ...], 0 <= K <= N.
@@ -93,7 +100,9 @@ class UnrollStore(tf.Module):
         if not self._overlap:
             return
         kept = self._steps.read(self._indices(env_ids, self._length - self._overlap, self._overlap))
-        flat = tf.nest.map_structure(lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), kept)
+        flat = tf.nest.map_structure(
+            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), kept
+        )
         self._steps.write(tf.reshape(self._indices(env_ids, 0, self._overlap), [-1]), flat)
         self._state.write(env_ids, self._next_state.read(env_ids))
 
@@ -104,5 +113,6 @@ class UnrollStore(tf.Module):
 
 def _write_where(table: EnvironmentTable, mask: tf.Tensor, env_ids: tf.Tensor, rows: Any) -> None:
     table.write(
-        tf.boolean_mask(env_ids, mask), tf.nest.map_structure(lambda x: tf.boolean_mask(x, mask), rows)
+        tf.boolean_mask(env_ids, mask),
+        tf.nest.map_structure(lambda x: tf.boolean_mask(x, mask), rows),
     )

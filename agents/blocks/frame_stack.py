@@ -1,4 +1,4 @@
-"""Frame stacking on the learner's side, so that the wire, the tables and the replay hold each frame once."""
+"""Frame stacking by the learner, so that wire, tables and replay hold each frame once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def stack_frames(
 ) -> tf.Tensor:
     """Puts each frame and its predecessors into channels, oldest first.
 
-    At FIRST the missing predecessors are the first frame itself, as in Gymnasium's FrameStackObservation.
+    At FIRST the missing predecessors are the first frame itself, as in Gymnasium's
+    FrameStackObservation.
 
     Args:
       frames: uint8 [T, B, H, W].
@@ -26,18 +27,20 @@ def stack_frames(
       stack_size: 1 to 4.
 
     Returns:
-      The stacks uint8 [T, B, H, W, stack_size], and the packed history int32 [B, H, W] after the last frame:
-      the newest frame in the highest byte, the ones before in the lower bytes.
+      The stacks uint8 [T, B, H, W, stack_size], and the packed history int32 [B, H, W] after the
+      last frame: the newest frame in the highest byte, the ones before in the lower bytes.
     """
     newest = tf.bitwise.left_shift(tf.cast(frames, tf.int32), 24)
     repeated = tf.cast(frames, tf.int32) * 0x01010101
     is_first = is_first[..., tf.newaxis, tf.newaxis]
-    # Round k adds the k-th predecessor to all time steps at once. The history has all of its own already,
-    # so one time step needs one round.
+    # Round k adds the k-th predecessor to all time steps at once. The history has all of its own
+    # already, so one time step needs one round.
     packed = newest
     for _ in range(min(stack_size - 1, frames.shape[0])):
         before = tf.concat([history[tf.newaxis], packed[:-1]], axis=0)
         older = tf.bitwise.right_shift(tf.bitcast(before, tf.uint32), 8)
-        packed = tf.where(is_first, repeated, tf.bitwise.bitwise_or(newest, tf.bitcast(older, tf.int32)))
+        packed = tf.where(
+            is_first, repeated, tf.bitwise.bitwise_or(newest, tf.bitcast(older, tf.int32))
+        )
     stacks = tf.bitcast(packed, tf.uint8)
     return stacks[..., MAX_STACK_SIZE - stack_size :], packed[-1]

@@ -33,7 +33,8 @@ class RecurrentNetwork(Network):
       head: from float32 [T, B, features] to the algorithm's outputs [T, B, ...].
       num_actions: of the environment, A.
       core: the memory; None for a network without.
-      stack_size: how many frames the torso sees as channels; 0 if observations go to it as they are.
+      stack_size: how many frames the torso sees as channels; 0 if observations go to it as they
+        are.
       frame_shape: (H, W) of one frame; used when stacking.
     """
 
@@ -48,7 +49,9 @@ class RecurrentNetwork(Network):
     ):
         super().__init__()
         if not 0 <= stack_size <= frame_stack.MAX_STACK_SIZE:
-            raise ValueError(f"stack_size: expected 0 to {frame_stack.MAX_STACK_SIZE}, got {stack_size}.")
+            raise ValueError(
+                f"stack_size: expected 0 to {frame_stack.MAX_STACK_SIZE}, got {stack_size}."
+            )
         self._torso = torso
         self._head = head
         self._core = core
@@ -57,7 +60,9 @@ class RecurrentNetwork(Network):
         self._frame_shape = frame_shape
 
     def initial_state(self, batch_size: int) -> RecurrentState:
-        frames = frame_stack.initial_history(batch_size, self._frame_shape) if self._stack_size else ()
+        frames = (
+            frame_stack.initial_history(batch_size, self._frame_shape) if self._stack_size else ()
+        )
         core = self._core.initial_state(batch_size) if self._core else ()
         return RecurrentState(frames, core)
 
@@ -67,7 +72,9 @@ class RecurrentNetwork(Network):
         is_first = time_step.is_first()
         observation, history = time_step.observation, state.frames
         if self._stack_size:
-            observation, history = frame_stack.stack_frames(observation, is_first, history, self._stack_size)
+            observation, history = frame_stack.stack_frames(
+                observation, is_first, history, self._stack_size
+            )
         features = tf.concat(
             [
                 _merge_time(self._torso, observation),
@@ -85,5 +92,9 @@ class RecurrentNetwork(Network):
 def _merge_time(function: Callable[[Any], tf.Tensor], inputs: Any) -> tf.Tensor:
     """Applies a function over [N, ...] to a structure of tensors [T, B, ...]."""
     outer = tf.shape(tf.nest.flatten(inputs)[0])[:2]
-    merged = function(tf.nest.map_structure(lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), inputs))
+    merged = function(
+        tf.nest.map_structure(
+            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), inputs
+        )
+    )
     return tf.reshape(merged, tf.concat([outer, tf.shape(merged)[1:]], 0))

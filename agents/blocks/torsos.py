@@ -1,16 +1,18 @@
 """Image torsos: from uint8 images [N, H, W, C] to float32 features [N, F].
 
-All take a Keras dtype policy: `float32`, or `mixed_bfloat16` for products in bfloat16 with float32 weights.
+All take a Keras dtype policy: `float32`, or `mixed_bfloat16` for products in bfloat16 with float32
+weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import tensorflow as tf
 import tf_keras
 
-Policy = tf_keras.mixed_precision.Policy
+Policy: TypeAlias = tf_keras.mixed_precision.Policy
 
 
 class Torso(tf_keras.Sequential):
@@ -22,7 +24,9 @@ class Torso(tf_keras.Sequential):
       policy: dtype policy of the dense layer; the layers' own is theirs.
     """
 
-    def __init__(self, layers: Sequence[tf_keras.layers.Layer], features: int, policy: Policy, name: str):
+    def __init__(
+        self, layers: Sequence[tf_keras.layers.Layer], features: int, policy: Policy, name: str
+    ):
         super().__init__(
             [
                 tf_keras.layers.Rescaling(1.0 / 255.0, dtype=policy),
@@ -36,7 +40,7 @@ class Torso(tf_keras.Sequential):
 
 
 def nature(policy: Policy) -> Torso:
-    """Mnih et al., "Human-level control through deep reinforcement learning" (Nature 2015): 512 features."""
+    """Mnih et al., "Human-level control through deep RL" (Nature 2015): 512 features."""
     return Torso(_convolutions([(32, 8, 4), (64, 4, 2), (64, 3, 1)], policy), 512, policy, "nature")
 
 

@@ -1,4 +1,4 @@
-"""R2D2: recurrent double Q-learning from prioritized sequence replay (Kapturowski et al., ICLR 2019)."""
+"""R2D2: recurrent Q-learning from prioritized replay (Kapturowski et al., ICLR 2019)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from agents.r2d2 import returns
 from agents.r2d2.exploration import epsilon_greedy, epsilons
 from agents.r2d2.settings import R2D2Settings
 from seed_rl.algorithm import Algorithm, LossOutput, Source
-from seed_rl.network import Network
+from seed_rl.network import Network, run_one_step
 from seed_rl.trajectories import PolicyStep, StepType, TimeStep, Unroll, transpose_time
 
 
 class ActingValues(NamedTuple):
-    """What acting already knows of the values, so that initial priorities need no second forward pass.
+    """What acting already knows of the values, so that initial priorities need no second forward
+    pass.
 
     Attributes:
       chosen: float32 [...], Q of the action taken.
@@ -31,7 +32,8 @@ class R2D2(Algorithm):
     """Q-learning whose networks return Q values float32 [T, B, A].
 
     A sequence has burn_in + T + 1 steps: the burn-in, the T trained transitions and the step that
-    bootstraps. Consecutive ones overlap by burn_in + 1, so that each transition is trained in one of them.
+    bootstraps. Consecutive ones overlap by burn_in + 1, so that each transition is trained in one
+    of them.
     """
 
     source = Source.REPLAY
@@ -50,7 +52,9 @@ class R2D2(Algorithm):
         )
         self.unroll_length = settings.burn_in + settings.unroll_length + 1
         self.overlap = settings.burn_in + 1
-        self.policy_info_spec = ActingValues(tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.float32))
+        self.policy_info_spec = ActingValues(
+            tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.float32)
+        )
         self.target_network = create_network()
         self._update_target()
 
@@ -62,9 +66,7 @@ class R2D2(Algorithm):
         state: Any,
         env_ids: tf.Tensor | None = None,
     ) -> PolicyStep:
-        inputs = tf.nest.map_structure(lambda x: x[tf.newaxis], (time_step, previous_action))
-        q_values, state = network(*inputs, state)
-        q_values = q_values[0]
+        q_values, state = run_one_step(network, time_step, previous_action, state)
         if env_ids is None:
             action = tf.argmax(q_values, axis=-1, output_type=tf.int32)
         else:
@@ -106,11 +108,13 @@ class R2D2(Algorithm):
 
     @tf.function
     def _update_target(self) -> None:
-        for target, source in zip(self.target_network.variables, self.network.variables, strict=True):
+        for target, source in zip(
+            self.target_network.variables, self.network.variables, strict=True
+        ):
             target.assign(source)
 
     def _targets(self, time_step: TimeStep, values: tf.Tensor) -> tf.Tensor:
-        """Rescaled n-step targets [T, B] from time steps and rescaled bootstrap values [T + 1, B]."""
+        """Rescaled n-step targets [T, B] from rescaled bootstrap values [T + 1, B]."""
         settings = self._settings
         epsilon = settings.value_function_rescaling_epsilon
         n_step = returns.n_step_returns(
@@ -124,15 +128,20 @@ class R2D2(Algorithm):
 
     def _burned_in_q_values(self, network: Network, unrolls: Unroll) -> tf.Tensor:
         """Q values [T + 1, B, A] after the burn-in, through which no gradient flows."""
-        inputs = (unrolls.time_step, unrolls.previous_action)
         state = unrolls.initial_state
-        burn_in = self._settings.burn_in
-        if burn_in:
-            _, state = network(*tf.nest.map_structure(lambda x: x[:burn_in], inputs), state)
+        if self._settings.burn_in:
+            burn_in = self._steps(unrolls, slice(0, self._settings.burn_in))
+            _, state = network(burn_in.time_step, burn_in.previous_action, state)
             state = tf.nest.map_structure(tf.stop_gradient, state)
-        q_values, _ = network(*tf.nest.map_structure(lambda x: x[burn_in:], inputs), state)
+        trained = self._without_burn_in(unrolls)
+        q_values, _ = network(trained.time_step, trained.previous_action, state)
         return q_values
 
     def _without_burn_in(self, unrolls: Unroll) -> Unroll:
+        return self._steps(unrolls, slice(self._settings.burn_in, None))
+
+    @staticmethod
+    def _steps(unrolls: Unroll, steps: slice) -> Unroll:
+        """Some of the time steps, without the initial state, which belongs to the first."""
         timed = unrolls._replace(initial_state=())
-        return tf.nest.map_structure(lambda x: x[self._settings.burn_in :], timed)
+        return tf.nest.map_structure(lambda x: x[steps], timed)

@@ -7,7 +7,8 @@ import tf_keras
 
 
 class DuelingHead(tf.Module):
-    """Q(s, a) = V(s) + A(s, a) - mean_a A(s, a): from features float32 [..., F] to Q values [..., A].
+    """Q(s, a) = V(s) + A(s, a) - mean_a A(s, a): from features float32 [..., F] to Q values [...,
+    A].
 
     Args:
       num_actions: A.
@@ -21,7 +22,9 @@ class DuelingHead(tf.Module):
 
     def __call__(self, features: tf.Tensor) -> tf.Tensor:
         advantages = self._advantage(features)
-        return self._value(features) + advantages - tf.reduce_mean(advantages, axis=-1, keepdims=True)
+        return (
+            self._value(features) + advantages - tf.reduce_mean(advantages, axis=-1, keepdims=True)
+        )
 
 
 def _stream(outputs: int, hidden: int, name: str) -> tf_keras.Sequential:

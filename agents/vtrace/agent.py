@@ -1,4 +1,4 @@
-"""V-trace actor-critic: IMPALA's algorithm (arXiv 1802.01561) as SEED RL runs it (arXiv 1910.06591)."""
+"""The V-trace actor-critic of IMPALA (arXiv 1802.01561), as in SEED RL (arXiv 1910.06591)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 from agents.vtrace.settings import VTraceSettings
 from agents.vtrace.vtrace import vtrace_returns
 from seed_rl.algorithm import Algorithm, LossOutput, Source
-from seed_rl.network import Network
+from seed_rl.network import Network, run_one_step
 from seed_rl.trajectories import PolicyStep, StepType, TimeStep, Unroll
 
 
@@ -32,7 +32,9 @@ class VTrace(Algorithm):
     source = Source.QUEUE
     overlap = 1  # an unroll's last step only bootstraps; it is the next unroll's first
 
-    def __init__(self, create_network: Callable[[], Network], num_actions: int, settings: VTraceSettings):
+    def __init__(
+        self, create_network: Callable[[], Network], num_actions: int, settings: VTraceSettings
+    ):
         super().__init__(create_network)
         self._settings = settings
         self.unroll_length = settings.unroll_length + 1
@@ -52,14 +54,13 @@ class VTrace(Algorithm):
         env_ids: tf.Tensor | None = None,
     ) -> PolicyStep:
         del env_ids  # the same policy everywhere
-        inputs = tf.nest.map_structure(lambda x: x[tf.newaxis], (time_step, previous_action))
-        output, state = network(*inputs, state)
-        logits = output.policy_logits[0]
+        output, state = run_one_step(network, time_step, previous_action, state)
+        logits = output.policy_logits
         action = tf.random.categorical(logits, 1, dtype=tf.int32)[:, 0]
         return PolicyStep(action, state, logits)
 
     def loss(self, unrolls: Unroll) -> LossOutput:
-        """Sum of the policy-gradient, value, entropy and KL losses, each a mean over the T transitions."""
+        """Policy-gradient, value, entropy and KL losses, each a mean over the T transitions."""
         settings = self._settings
         output, _ = self.network(unrolls.time_step, unrolls.previous_action, unrolls.initial_state)
         logits, behaviour_logits = output.policy_logits[:-1], unrolls.policy_info[:-1]
@@ -86,7 +87,9 @@ class VTrace(Algorithm):
         losses["entropy"] = self._entropy_cost.loss(entropy, tf.reduce_mean(valid, axis=0))
 
         metrics = {f"loss/{name}": tf.reduce_mean(loss) for name, loss in losses.items()}
-        metrics["policy/entropy"] = tf.reduce_sum(entropy) / tf.reduce_sum(tf.reduce_mean(valid, axis=0))
+        metrics["policy/entropy"] = tf.reduce_sum(entropy) / tf.reduce_sum(
+            tf.reduce_mean(valid, axis=0)
+        )
         metrics["policy/entropy_cost"] = self._entropy_cost.value()
         metrics["policy/advantage"] = tf.reduce_mean(returns.advantages)
         metrics["value/mean"] = tf.reduce_mean(output.value)
@@ -96,8 +99,8 @@ class VTrace(Algorithm):
 class _EntropyCost(tf.Module):
     """The entropy bonus's weight: constant, or adapted to hold a target entropy.
 
-    The adapted weight is exp(speed * x) with a trained x whose gradient is positive while the entropy is
-    above the target, and negative below it.
+    The adapted weight is exp(speed * x) with a trained x whose gradient is positive while the
+    entropy is above the target, and negative below it.
     """
 
     def __init__(self, settings: VTraceSettings):

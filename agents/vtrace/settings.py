@@ -20,7 +20,9 @@ class VTraceSettings:
     entropy_cost_adjustment_speed: float = setting(
         10.0, "How fast the entropy cost follows --target_entropy.", minimum=0.0
     )
-    kl_cost: float = setting(0.0, "Weight of the KL divergence from the behaviour policy.", minimum=0.0)
+    kl_cost: float = setting(
+        0.0, "Weight of the KL divergence from the behaviour policy.", minimum=0.0
+    )
     max_abs_reward: float = setting(
         0.0, "Rewards are clipped to +- this when training (0: not clipped).", minimum=0.0
     )

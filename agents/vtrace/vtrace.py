@@ -12,7 +12,8 @@ class VTraceReturns(NamedTuple):
 
     Attributes:
       targets: float32 [T, B], v_t of equation 1, what the value of step t is regressed to.
-      advantages: float32 [T, B], rho_t (r_t + discount_t v_{t+1} - V(x_t)), what weighs the policy gradient.
+      advantages: float32 [T, B], rho_t (r_t + discount_t v_{t+1} - V(x_t)), what weighs the policy
+        gradient.
     """
 
     targets: tf.Tensor
@@ -32,13 +33,14 @@ def vtrace_returns(
 ) -> VTraceReturns:
     """V-trace targets and policy-gradient advantages (IMPALA, equation 1 and section 4.2).
 
-    With the temporal difference delta_t = min(clip_rho, rho_t) (r_t + discount_t V_{t+1} - V_t) and the
-    trace c_t = lambda min(1, rho_t), targets obey (remark 1)
+    With the temporal difference delta_t = min(clip_rho, rho_t) (r_t + discount_t V_{t+1} - V_t)
+    and the trace c_t = lambda min(1, rho_t), targets obey (remark 1)
 
         v_t - V_t = delta_t + discount_t c_t (v_{t+1} - V_{t+1}).
 
-    A transition that is not experience (from LAST to FIRST) has valid_t = 0: its delta and trace are 0, so
-    v_t = V_t and a truncated episode is bootstrapped from the value of its final observation.
+    A transition that is not experience (from LAST to FIRST) has valid_t = 0: its delta and trace
+    are 0, so v_t = V_t and a truncated episode is bootstrapped from the value of its final
+    observation.
 
     Args:
       log_rhos: float32 [T, B], log of target over behaviour probability of the action at t.
@@ -51,9 +53,13 @@ def vtrace_returns(
       clip_rho: rho-bar of equation 1, which decides the fixed point.
       clip_advantage_rho: the same for the advantages.
     """
-    for name, tensor in dict(rewards=rewards, discounts=discounts, values=values, valid=valid).items():
+    for name, tensor in dict(
+        rewards=rewards, discounts=discounts, values=values, valid=valid
+    ).items():
         tf.debugging.assert_shapes([(log_rhos, ("T", "B")), (tensor, ("T", "B"))], message=name)
-    tf.debugging.assert_shapes([(log_rhos, ("T", "B")), (bootstrap_value, ("B",))], message="bootstrap_value")
+    tf.debugging.assert_shapes(
+        [(log_rhos, ("T", "B")), (bootstrap_value, ("B",))], message="bootstrap_value"
+    )
 
     rhos = tf.exp(log_rhos)
     next_values = tf.concat([values[1:], bootstrap_value[tf.newaxis]], axis=0)
@@ -67,5 +73,7 @@ def vtrace_returns(
     )
     targets = values + corrections
     next_targets = tf.concat([targets[1:], bootstrap_value[tf.newaxis]], axis=0)
-    advantages = valid * tf.minimum(clip_advantage_rho, rhos) * (rewards + discounts * next_targets - values)
+    advantages = (
+        valid * tf.minimum(clip_advantage_rho, rhos) * (rewards + discounts * next_targets - values)
+    )
     return VTraceReturns(tf.stop_gradient(targets), tf.stop_gradient(advantages))

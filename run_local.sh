@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Sets up what is missing, then trains on this machine: one learner, its actors, a TensorBoard.
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+Usage: ./run_local.sh ENVIRONMENT AGENT NUM_ACTORS [ENVS_PER_ACTOR] [--any_flag=value ...]
+
+  ./run_local.sh atari r2d2 4                       R2D2 on Pong; 4 actors of 8 environments each
+  ./run_local.sh atari r2d2 4 16 --game=Breakout    another game; 16 environments in each actor
+  ./run_local.sh atari r2d2 4 --logdir=runs/mine    if runs/mine holds a run, it goes on
+
+ENVIRONMENT and AGENT name the file ENVIRONMENT/AGENT_main.py, here or in the current directory.
+Flags of this command; all others go to the learner and to the actors:
+  --logdir             checkpoints, TensorBoard data and logs
+                       (default: a fresh runs/ENVIRONMENT_AGENT/TIME beside this script)
+  --notensorboard      start no TensorBoard
+  --tensorboard_port   where it listens on localhost (default: 6006, or a free one)
+  --server_address     where the learner listens (default: a unix socket of its own)
+All others, with their defaults: ./run_local.sh ENVIRONMENT AGENT --help (or --helpfull)
+
+Ctrl-C, or ./stop_local.sh from elsewhere, saves a checkpoint and ends all processes; a second
+Ctrl-C kills them. The exit code is the learner's (128 + n if signal n ended it).
+END
+}
+
+case ${1:-} in
+  -h | --help)
+    usage
+    exit
+    ;;
+  '')
+    usage >&2
+    exit 1
+    ;;
+esac
+
+root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+"$root/setup.sh"
+# Relative paths among the flags are the caller's, so no change of directory. The repository comes
+# before the caller's directory, or a folder there that is called 'agents' would hide ours.
+export PYTHONSAFEPATH=1 PYTHONPATH="$root:$PWD${PYTHONPATH:+:$PYTHONPATH}"
+exec "$root/.venv/bin/python" -u -m seed_rl.local "$@"

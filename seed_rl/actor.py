@@ -1,0 +1,137 @@
+"""The actor: steps environments with the actions that the learner answers.
+
+It holds no network, imports no TensorFlow, and gets the environments' settings from the learner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import sys
+import time
+from typing import Any, NoReturn
+
+import numpy as np
+from absl import logging
+
+from seed_rl.domain import Domain
+from seed_rl.environments import VectorEnvironment
+from seed_rl.errors import UserError
+from seed_rl.grpc import errors as grpc_errors
+from seed_rl.grpc.client import Client
+from seed_rl.settings import setting
+
+# A learner that is shutting down may still accept connections; don't hammer it.
+_RECONNECT_PAUSE_SECS = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ActorSettings:
+    """Which of all environments this process runs."""
+
+    task: int = setting(0, "Number of this actor among all actors, from 0.", minimum=0)
+    env_batch_size: int = setting(8, "Environments in each actor process.", minimum=1)
+    connection_timeout_secs: float = setting(
+        600.0,
+        "Seconds that an actor waits for the learner, at the start and when it is away.",
+        minimum=0.0,
+    )
+
+    @property
+    def env_ids(self) -> np.ndarray:
+        """This actor's share of the environments 0 to num_envs - 1: int32 [env_batch_size]."""
+        first = self.task * self.env_batch_size
+        return np.arange(first, first + self.env_batch_size, dtype=np.int32)
+
+
+def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
+    """Interacts with the learner until training has ended.
+
+    When the learner goes away, waits for it, and then starts new episodes under new run ids: the
+    last call may or may not have been processed, so it cannot be repeated.
+
+    Args:
+      server_address: "unix:/path" or "host:port". The learner there has the settings
+        {"environment": fields of domain.settings, "num_envs": int, "seed": int} and a method
+        inference(env_ids int32 [N], run_ids int64 [N], TimeStep) -> actions int32 [N].
+      settings: of this actor.
+      domain: what the environments are.
+
+    Raises:
+      UserError: no learner in time, or one that this actor does not fit.
+    """
+    timeout = settings.connection_timeout_secs
+    logging.info("Waiting up to %g s for the learner at %s.", timeout, server_address)
+    with contextlib.closing(_Environments(settings, domain)) as environments:
+        while True:
+            try:
+                with Client(server_address, timeout) as client:
+                    logging.info("Connected to the learner at %s.", server_address)
+                    _interact(client, settings.env_ids, environments.built_for(client.settings))
+            except grpc_errors.UnavailableError as error:
+                logging.warning("Lost the learner; waiting up to %g s for it: %s", timeout, error)
+                time.sleep(_RECONNECT_PAUSE_SECS)
+            except grpc_errors.ServiceEndedError:
+                logging.info("Training has ended.")
+                return
+            except grpc_errors.ConnectionTimeoutError as error:
+                raise UserError(f"--connection_timeout_secs={timeout:g}: {error}.") from error
+            except grpc_errors.GrpcError as error:
+                raise UserError(
+                    f"The learner at {server_address} refused a call: {error}."
+                ) from error
+
+
+def exit_on_signals() -> None:
+    """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+
+
+def _interact(client: Client, env_ids: np.ndarray, environments: VectorEnvironment) -> NoReturn:
+    """Steps the environments until a call fails."""
+    # Fresh ids tell the learner to drop what it keeps of these environments' last episodes.
+    run_ids = np.random.default_rng().integers(1, np.iinfo(np.int64).max, len(env_ids))
+    time_step = environments.reset()
+    while True:
+        time_step = environments.step(client.inference(env_ids, run_ids, time_step))
+
+
+class _Environments:
+    """The actor's environments; outlive a learner, as long as the next one wants the same."""
+
+    def __init__(self, settings: ActorSettings, domain: Domain):
+        self._settings = settings
+        self._domain = domain
+        self._learner_settings: dict[str, Any] = {}
+        self._environments: VectorEnvironment | None = None
+
+    def built_for(self, learner_settings: dict[str, Any]) -> VectorEnvironment:
+        """Environments as the learner's settings say, each with the seed `seed` + its id.
+
+        Raises:
+          UserError: the learner has no place for this actor.
+        """
+        if self._environments is None or learner_settings != self._learner_settings:
+            self.close()
+            self._check_place(learner_settings["num_envs"])
+            seeds = learner_settings["seed"] + self._settings.env_ids
+            settings = self._domain.settings(**learner_settings["environment"])
+            self._environments = self._domain.make_environments(settings, seeds.tolist())
+            self._learner_settings = learner_settings
+        return self._environments
+
+    def close(self) -> None:
+        if self._environments is not None:
+            self._environments.close()
+            self._environments = None
+
+    def _check_place(self, num_envs: int) -> None:
+        first, last = self._settings.env_ids[[0, -1]]
+        if last >= num_envs:
+            raise UserError(
+                f"--task={self._settings.task} with --env_batch_size="
+                f"{self._settings.env_batch_size} takes environments {first} to {last}, "
+                f"expected less than the learner's --num_envs={num_envs}."
+            )

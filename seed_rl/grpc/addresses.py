@@ -1,0 +1,33 @@
+"""Addresses of a server: "unix:/path" or "host:port"."""
+
+import re
+
+_UNIX_PREFIX = "unix:"
+_MAX_UNIX_PATH = 107  # sockaddr_un has 108 bytes, one of them for the end.
+_HOST_PORT = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\s\[\]]+):(?P<port>\d{1,5})")
+
+
+def check(address: str) -> None:
+    """Raises ValueError unless `address` is one that a server and a client can use."""
+    path = unix_path(address)
+    if path is not None:
+        if not 0 < len(path.encode()) <= _MAX_UNIX_PATH:
+            raise ValueError(
+                f"address '{address}': expected a path of 1 to {_MAX_UNIX_PATH} bytes."
+            )
+        return
+    match = _HOST_PORT.fullmatch(address)
+    if match is None or int(match["port"]) > 65535:
+        raise ValueError(f"address '{address}': expected 'unix:/path' or 'host:port'.")
+
+
+def unix_path(address: str) -> str | None:
+    """Returns the path of a unix socket, or None for a TCP address."""
+    if not address.startswith(_UNIX_PREFIX):
+        return None
+    return address.removeprefix(_UNIX_PREFIX)
+
+
+def with_port(address: str, port: int) -> str:
+    """Returns a TCP address with its port replaced."""
+    return f"{address.rpartition(':')[0]}:{port}"

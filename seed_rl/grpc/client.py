@@ -1,0 +1,211 @@
+"""The actor's end: calls the methods of a server. Needs grpcio and NumPy, not TensorFlow."""
+
+import contextlib
+import functools
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import grpc
+
+from seed_rl.grpc import addresses, errors, specs
+from seed_rl.grpc.codec import MethodCodec
+from seed_rl.grpc.messages import service_pb2, service_pb2_grpc
+
+_CHANNEL_OPTIONS = {
+    "grpc.max_send_message_length": 512 << 20,
+    "grpc.max_receive_message_length": 512 << 20,
+    # Look for a learner that is starting every second, not ever more rarely.
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 1_000,
+    # Notice a learner's host that lost power.
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 20_000,
+    "grpc.http2.max_pings_without_data": 0,
+    # A connection for each client, and none through a proxy meant for the web.
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.enable_http_proxy": 0,
+}
+
+
+class Client:
+    """A connection to a server.
+
+    A method of the server is called as `client.call("name", ...)` or `client.name(...)`, with
+    nestings of arrays as arguments. A method that is batched also takes one row without the
+    leading row dimension; its results then have none either. Results are writable NumPy arrays.
+
+    The server runs one call of a client at a time; a thread that wants its own needs its own
+    client. After an error of the connection the next call connects again.
+    """
+
+    def __init__(self, address: str, timeout: float = 60.0):
+        """Connects.
+
+        Args:
+          address: "unix:/path" or "host:port".
+          timeout: for how many seconds to wait for the server, now and when connecting again.
+
+        Raises:
+          ValueError: the address is malformed.
+          ConnectionTimeoutError: no server came up in time.
+        """
+        addresses.check(address)
+        self._address = address
+        self._timeout = timeout
+        self._connection: _Connection | None = None
+        self._closed = False
+        self._connect(timeout)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the server was given as settings."""
+        return self._settings
+
+    @property
+    def methods(self) -> Mapping[str, specs.Method]:
+        """What the server serves, by name."""
+        return self._methods
+
+    def call(self, name: str, *arguments: specs.Nest, timeout: float | None = None) -> specs.Nest:
+        """Calls a method and returns its results.
+
+        Args:
+          name: of the method.
+          *arguments: nestings of arrays, or of what np.asarray makes arrays of.
+          timeout: in seconds; None waits as long as the connection lives.
+
+        Raises:
+          NotFoundError, InvalidArgumentError: the call does not fit the server; nothing was sent.
+          DeadlineExceededError: no answer in time; it is unknown whether the method ran.
+          UnavailableError: the server shut down or the connection broke; likewise.
+          ServiceEndedError: the server has ended for good.
+          InternalError: the method raised an error.
+          ConnectionTimeoutError: there was no connection, and no server to connect to.
+        """
+        if self._closed:
+            raise ValueError("the client is closed.")
+        connection = self._connection
+        if connection is None:
+            connection = self._connect(self._timeout if timeout is None else timeout)
+        if name not in self._codecs:
+            raise errors.NotFoundError(
+                f"there is no method '{name}', expected one of {sorted(self._codecs)}"
+            )
+        codec = self._codecs[name]
+        request, rows_added = codec.encode(arguments)
+        try:
+            reply = connection.exchange(request, timeout)
+        except BaseException:  # Also when interrupted: the answer would be taken for the next one.
+            self._disconnect()
+            raise
+        return codec.decode(reply, drop_rows=rows_added)
+
+    def close(self) -> None:
+        """Ends the connection. Idempotent."""
+        self._closed = True
+        self._disconnect()
+
+    def _connect(self, timeout: float) -> "_Connection":
+        self._connection = connection = _Connection(self._address)
+        try:
+            description = connection.describe(timeout)
+        except BaseException:
+            self._disconnect()
+            raise
+        self._settings = json.loads(description.settings_json)
+        self._methods = {
+            proto.name: specs.method_from_proto(proto) for proto in description.methods
+        }
+        self._codecs = {name: MethodCodec(method) for name, method in self._methods.items()}
+        return connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __getattr__(self, name: str) -> Callable[..., specs.Nest]:
+        if name.startswith("_") or name not in self._methods:
+            raise AttributeError(f"the server at {self.__dict__.get('_address')} has no '{name}'")
+        return functools.partial(self.call, name)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # The server would go on to wait for rows of an open stream.
+        if "_connection" in self.__dict__:
+            self.close()
+
+
+class _Connection:
+    """One channel with one stream of calls."""
+
+    def __init__(self, address: str):
+        self._address = address
+        self._channel = grpc.insecure_channel(address, options=list(_CHANNEL_OPTIONS.items()))
+        self._stub = service_pb2_grpc.FunctionsStub(self._channel)
+        self._requests: queue.SimpleQueue[service_pb2.CallRequest | None] = queue.SimpleQueue()
+        # gRPC reads the requests in a thread of its own until it meets None.
+        self._replies = self._stub.Call(iter(self._requests.get, None), wait_for_ready=True)
+
+    def describe(self, timeout: float) -> service_pb2.Description:
+        """Waits until the server is there."""
+        try:
+            return self._stub.Describe(
+                service_pb2.DescribeRequest(), wait_for_ready=True, timeout=timeout
+            )
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise errors.from_status(error.code(), error.details()) from None
+            raise errors.ConnectionTimeoutError(
+                f"no server answered at {self._address} within {timeout:g} seconds"
+            ) from None
+
+    def exchange(
+        self, request: service_pb2.CallRequest, timeout: float | None
+    ) -> service_pb2.CallReply:
+        """Sends one request and waits for its reply."""
+        with self._deadline(timeout) as expired:
+            self._requests.put(request)
+            try:
+                return next(self._replies)
+            except StopIteration:
+                raise errors.ServiceEndedError("the server has ended for good") from None
+            except grpc.RpcError as error:
+                if expired.is_set():
+                    raise errors.DeadlineExceededError(
+                        f"method '{request.method}' did not answer within {timeout:g} seconds"
+                    ) from None
+                raise errors.from_status(error.code(), error.details()) from None
+
+    @contextlib.contextmanager
+    def _deadline(self, timeout: float | None) -> Iterator[threading.Event]:
+        """Cancels the stream after `timeout` seconds and sets the event."""
+        expired = threading.Event()
+        if timeout is None:
+            yield expired
+            return
+
+        def expire() -> None:
+            expired.set()
+            self._replies.cancel()
+
+        timer = threading.Timer(timeout, expire)
+        timer.start()
+        try:
+            yield expired
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        self._requests.put(None)
+        self._replies.cancel()
+        self._channel.close()

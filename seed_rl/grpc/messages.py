@@ -1,0 +1,12 @@
+"""The generated messages of service.proto."""
+
+try:
+    from seed_rl.grpc import service_pb2, service_pb2_grpc
+except ModuleNotFoundError as error:
+    if not str(error.name).startswith("seed_rl.grpc."):
+        raise
+    raise ImportError(
+        "seed_rl.grpc is not built: run ./setup.sh in the repository's root."
+    ) from None
+
+__all__ = ["service_pb2", "service_pb2_grpc"]

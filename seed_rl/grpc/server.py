@@ -1,0 +1,176 @@
+"""The learner's end: serves tf.functions to clients.
+
+Everything between a client's message and the function's arguments happens in C++ threads, without
+the interpreter lock: see server_ops.cc and what it includes.
+"""
+
+import json
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from seed_rl.grpc import addresses as address_lib
+from seed_rl.grpc import signatures, specs, unix_sockets
+from seed_rl.grpc.messages import service_pb2
+from seed_rl.grpc.ops import library as ops
+
+_DEFAULT_TIMEOUT_MS = 20.0
+
+
+class Server:
+    """Serves tf.functions at one or several addresses.
+
+    bind() each function, then start(). The server ends by shutdown(), at the end of a `with`
+    block, or with the last reference to it.
+    """
+
+    def __init__(self, addresses: Sequence[str], settings: Mapping[str, Any] | None = None):
+        """Args:
+          addresses: each "unix:/path" or "host:port"; port 0 picks a free one.
+          settings: handed to every client as it is; must be JSON.
+
+        Raises:
+          ValueError: an address is malformed, or the settings are not JSON.
+        """
+        if not addresses:
+            raise ValueError("addresses: expected at least one, got none.")
+        for address in addresses:
+            address_lib.check(address)
+        self._addresses = list(addresses)
+        self._settings_json = _to_json(settings or {})
+        self._methods: dict[str, specs.Method] = {}
+        self._started = False
+        # C++ holds no reference to a function's variables.
+        self._keep_alive: list[object] = []
+        with tf.device("CPU:0"):
+            self._handle = ops.seed_rl_server()
+        # Runs at exit, too, while TensorFlow is still whole.
+        self._finalizer = weakref.finalize(self, _shutdown, self._handle, self._keep_alive)
+
+    def bind(
+        self,
+        functions: Callable[..., Any] | Sequence[Callable[..., Any]],
+        name: str | None = None,
+        *,
+        max_batch_size: int | None = None,
+        timeout_ms: float = _DEFAULT_TIMEOUT_MS,
+    ) -> None:
+        """Serves a function.
+
+        Without `max_batch_size` every call runs the function by itself. With it, the leading
+        dimension of every argument and result counts rows: it must be None in the signature. Rows
+        of many calls run together, in a batch that goes out when it is full, when every client
+        that calls this method waits, or when its oldest row has waited `timeout_ms`.
+
+        Args:
+          functions: a tf.function with an input_signature of tensors (no strings), nested at will;
+            or several with equal signatures, such as one for each inference device. Whichever is
+            free takes the next batch; each runs one at a time.
+          name: what clients call it; by default the function's own name.
+          max_batch_size: how many rows one run may have.
+          timeout_ms: for how many milliseconds a row waits for others.
+
+        Raises:
+          TypeError, ValueError: a function cannot be served.
+          RuntimeError: the server has started.
+        """
+        if self._started:
+            raise RuntimeError("bind() was called after start(), expected before.")
+        if not isinstance(functions, Sequence):
+            functions = [functions]
+        if not functions:
+            raise ValueError("functions: expected at least one, got none.")
+        if max_batch_size is not None and max_batch_size < 1:
+            raise ValueError(f"max_batch_size: expected at least 1, got {max_batch_size}.")
+        if timeout_ms < 0:
+            raise ValueError(f"timeout_ms: expected no less than 0, got {timeout_ms}.")
+        concrete = [signatures.concrete_function(function) for function in functions]
+        method = signatures.method(concrete[0], name or signatures.name(functions[0]), max_batch_size)
+        if method.name in self._methods:
+            raise ValueError(f"method '{method.name}' is bound already.")
+        for other in concrete[1:]:
+            signatures.check_equal(method, signatures.method(other, method.name, max_batch_size))
+        for function in concrete:
+            self._bind(function, method, timeout_ms)
+        self._methods[method.name] = method
+        self._keep_alive.append((functions, concrete))
+
+    def _bind(self, function: Any, method: specs.Method, timeout_ms: float) -> None:
+        leaves = [
+            leaf for name, nest in method.arguments.items() for leaf in specs.leaves(nest, name)
+        ]
+        self._keep_alive.append(function.variables)
+        with tf.device("CPU:0"):
+            ops.seed_rl_server_bind(
+                self._handle,
+                function.captured_inputs,
+                function=function,
+                method=method.name,
+                descriptions=[f"argument '{path}': expected {spec}" for path, spec in leaves],
+                dtypes=[spec.dtype for _, spec in leaves],
+                shapes=[spec.shape for _, spec in leaves],
+                max_batch_size=method.max_batch_size or 0,
+                timeout_us=round(timeout_ms * 1_000),
+            )
+
+    def start(self) -> None:
+        """Listens, and returns at once.
+
+        Raises:
+          OSError: an address is in use or cannot be bound.
+          RuntimeError: the server was started or shut down before.
+        """
+        if self._started or not self._finalizer.alive:
+            raise RuntimeError("start() was called on a server that had been started or shut down.")
+        unix_sockets.clear_stale(self._addresses)
+        description = service_pb2.Description(
+            methods=[specs.method_to_proto(method) for method in self._methods.values()],
+            settings_json=self._settings_json,
+        )
+        try:
+            with tf.device("CPU:0"):
+                ports = ops.seed_rl_server_start(
+                    self._handle, self._addresses, description.SerializeToString()
+                )
+        except tf.errors.UnavailableError as error:
+            raise OSError(error.message) from None
+        self._started = True
+        self._addresses = [
+            address if address_lib.unix_path(address) else address_lib.with_port(address, port)
+            for address, port in zip(self._addresses, ports.numpy(), strict=True)
+        ]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where the server listens; after start() with the real ports."""
+        return list(self._addresses)
+
+    def shutdown(self, final: bool = False) -> None:
+        """Ends all calls and connections, and returns when no function runs any more. Idempotent.
+
+        Args:
+          final: clients get ServiceEndedError, "do not come back", instead of UnavailableError.
+        """
+        if self._finalizer.detach():
+            _shutdown(self._handle, self._keep_alive, final)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.shutdown()
+
+
+def _shutdown(handle: tf.Tensor, keep_alive: list[object], final: bool = False) -> None:
+    with tf.device("CPU:0"):
+        ops.seed_rl_server_shutdown(handle, final)
+    keep_alive.clear()
+
+
+def _to_json(settings: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(settings), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"settings: expected what JSON can carry, but {error}.") from None

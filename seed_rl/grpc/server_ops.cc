@@ -1,0 +1,157 @@
+// The server as TensorFlow ops. server.py is their only caller and documents what they do.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seed_rl/grpc/bound_function.h"
+#include "seed_rl/grpc/server.h"
+#include "tensorflow/core/common_runtime/input_colocation_exemption_registry.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_handle.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace seed_rl {
+namespace {
+
+using tensorflow::OpInputList;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::ResourceHandle;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::tstring;
+
+REGISTER_OP("SeedRlServer").Output("server: resource").SetIsStateful();
+
+REGISTER_OP("SeedRlServerBind")
+    .Input("server: resource")
+    .Input("captures: captures_types")
+    .Attr("captures_types: list(type) >= 0")
+    .Attr("function: func")
+    .Attr("method: string")
+    .Attr("descriptions: list(string) >= 0")
+    .Attr("dtypes: list(type) >= 0")
+    .Attr("shapes: list(shape) >= 0")
+    .Attr("max_batch_size: int")
+    .Attr("timeout_us: int")
+    .SetIsStateful();
+
+REGISTER_OP("SeedRlServerStart")
+    .Input("server: resource")
+    .Input("addresses: string")
+    .Input("description: string")
+    .Output("ports: int32")
+    .SetIsStateful();
+
+REGISTER_OP("SeedRlServerShutdown")
+    .Input("server: resource")
+    .Input("final: bool")
+    .SetIsStateful();
+
+class ServerOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    Tensor* handle;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &handle));
+    // Counts references: the last handle that goes takes the server with it.
+    handle->scalar<ResourceHandle>()() =
+        ResourceHandle::MakeRefCountingHandle(new Server(), context->device()->name());
+  }
+};
+
+// An op on an existing server.
+class ServerMethodOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) final {
+    tensorflow::core::RefCountPtr<Server> server;
+    OP_REQUIRES_OK(context, tensorflow::LookupResource(
+                                context, tensorflow::HandleFromInput(context, 0), &server));
+    Compute(context, *server);
+  }
+
+ protected:
+  virtual void Compute(OpKernelContext* context, Server& server) = 0;
+};
+
+class ServerBindOp : public ServerMethodOp {
+ public:
+  explicit ServerBindOp(OpKernelConstruction* context) : ServerMethodOp(context) {
+    std::vector<std::string> descriptions;
+    std::vector<tensorflow::DataType> dtypes;
+    std::vector<tensorflow::PartialTensorShape> shapes;
+    int64_t timeout_us;
+    OP_REQUIRES_OK(context, context->GetAttr("function", &function_));
+    OP_REQUIRES_OK(context, context->GetAttr("method", &spec_.name));
+    OP_REQUIRES_OK(context, context->GetAttr("descriptions", &descriptions));
+    OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes));
+    OP_REQUIRES_OK(context, context->GetAttr("shapes", &shapes));
+    OP_REQUIRES_OK(context, context->GetAttr("max_batch_size", &spec_.max_batch_size));
+    OP_REQUIRES_OK(context, context->GetAttr("timeout_us", &timeout_us));
+    spec_.timeout = std::chrono::microseconds(timeout_us);
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      spec_.arguments.push_back({descriptions[i], dtypes[i], shapes[i]});
+    }
+  }
+
+ protected:
+  void Compute(OpKernelContext* context, Server& server) override {
+    OpInputList captures;
+    OP_REQUIRES_OK(context, context->input_list("captures", &captures));
+    auto function = BoundFunction::Create(context, function_,
+                                          std::vector<Tensor>(captures.begin(), captures.end()));
+    OP_REQUIRES_OK(context, function.status());
+    OP_REQUIRES_OK(context, server.Bind(spec_, *std::move(function)));
+  }
+
+ private:
+  tensorflow::NameAttrList function_;
+  MethodSpec spec_;
+};
+
+class ServerStartOp : public ServerMethodOp {
+ public:
+  using ServerMethodOp::ServerMethodOp;
+
+ protected:
+  void Compute(OpKernelContext* context, Server& server) override {
+    const auto addresses = context->input(1).vec<tstring>();
+    const auto ports = server.Start(
+        std::vector<std::string>(addresses.data(), addresses.data() + addresses.size()),
+        context->input(2).scalar<tstring>()());
+    OP_REQUIRES_OK(context, ports.status());
+    Tensor* output;
+    OP_REQUIRES_OK(context, context->allocate_output(0, context->input(1).shape(), &output));
+    std::copy(ports->begin(), ports->end(), output->vec<int32_t>().data());
+  }
+};
+
+class ServerShutdownOp : public ServerMethodOp {
+ public:
+  using ServerMethodOp::ServerMethodOp;
+
+ protected:
+  void Compute(OpKernelContext* context, Server& server) override {
+    server.Shutdown(context->input(1).scalar<bool>()());
+  }
+};
+
+REGISTER_KERNEL_BUILDER(Name("SeedRlServer").Device(tensorflow::DEVICE_CPU), ServerOp);
+REGISTER_KERNEL_BUILDER(Name("SeedRlServerBind").Device(tensorflow::DEVICE_CPU), ServerBindOp);
+REGISTER_KERNEL_BUILDER(Name("SeedRlServerStart").Device(tensorflow::DEVICE_CPU), ServerStartOp);
+REGISTER_KERNEL_BUILDER(Name("SeedRlServerShutdown").Device(tensorflow::DEVICE_CPU),
+                        ServerShutdownOp);
+
+}  // namespace
+}  // namespace seed_rl
+
+namespace tensorflow {
+// A captured variable on another device must not pull the op there: it has a CPU kernel only.
+REGISTER_INPUT_COLOCATION_EXEMPTION("SeedRlServerBind");
+}  // namespace tensorflow

@@ -1,0 +1,13 @@
+"""Gives the test process three CPU devices, so that multi-device code runs for real anywhere."""
+
+import seed_rl  # noqa: F401  (chooses legacy Keras before TensorFlow is imported)
+
+import tensorflow as tf  # isort: skip
+
+NUM_CPUS = 3
+
+# TensorFlow fixes its devices when it first uses one, which importing a test module may already do.
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0],
+    [tf.config.LogicalDeviceConfiguration()] * NUM_CPUS,
+)

@@ -23,7 +23,14 @@ def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
 EXPERIMENT = vtrace_experiment(
     domain=DOMAIN,
     create_network=create_network,
-    defaults={"total_environment_frames": 200_000, "learning_rate": 2e-3},
+    defaults={
+        "total_environment_frames": 200_000,
+        "unroll_length": 10,
+        "batch_size": 16,
+        "learning_rate": 3e-3,
+        "adam_epsilon": 1e-5,
+        "entropy_cost": 0.003,
+    },
 )
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
                 raise UserError(f"--connection_timeout_secs={timeout:g}: {error}.") from error
             except grpc_errors.GrpcError as error:
                 raise UserError(
-                    f"The learner at {server_address} refused a call: {error}."
+                    f"A call to the learner at {server_address} failed: {error}."
                 ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Sequence
 
@@ -42,7 +43,7 @@ def choose_devices(settings: DeviceSettings) -> Devices:
         count = settings.num_training_gpus or max(1, len(gpus) - 1)
         training, inference = split_devices(gpus, count, "--num_training_gpus")
         return Devices(training_strategy(training), inference)
-    return Devices(training_strategy(["/cpu:0"]), ("/cpu:0",))
+    return Devices(training_strategy(("/cpu:0",)), ("/cpu:0",))
 
 
 def split_devices(
@@ -56,7 +57,8 @@ def split_devices(
     return tuple(devices[:num_training]), tuple(devices[num_training:] or devices[-1:])
 
 
-def training_strategy(devices: Sequence[str]) -> tf.distribute.Strategy:
+@functools.cache  # two strategies of one process would mix up their collectives' keys
+def training_strategy(devices: tuple[str, ...]) -> tf.distribute.Strategy:
     """One replica per device."""
     if len(devices) == 1:
         return tf.distribute.OneDeviceStrategy(devices[0])
@@ -64,8 +66,8 @@ def training_strategy(devices: Sequence[str]) -> tf.distribute.Strategy:
 
 
 def _named_devices(settings: DeviceSettings) -> Devices:
-    training = [name for name in settings.training_devices.split(",") if name] or ["/cpu:0"]
-    inference = [name for name in settings.inference_devices.split(",") if name] or training[-1:]
+    training = _split(settings.training_devices) or ("/cpu:0",)
+    inference = _split(settings.inference_devices) or training[-1:]
     _provide_logical_cpus([*training, *inference])
     known = {_short_name(device.name) for device in tf.config.list_logical_devices()}
     for flag, names in ("--training_devices", training), ("--inference_devices", inference):
@@ -74,7 +76,11 @@ def _named_devices(settings: DeviceSettings) -> Devices:
                 raise UserError(
                     f"{flag}: expected devices out of {', '.join(sorted(known))}, got {name}."
                 )
-    return Devices(training_strategy(training), tuple(inference))
+    return Devices(training_strategy(training), inference)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def _provide_logical_cpus(names: Sequence[str]) -> None:

@@ -20,6 +20,8 @@ from seed_rl.trajectories import PolicyStep, TimeStep, Unroll, time_step_spec
 from seed_rl.types import EnvironmentSpec
 from seed_rl.unrolls import EnvironmentTable, UnrollStore
 
+_HOST = "/cpu:0"
+
 Policy = Callable[[TimeStep, tf.Tensor, Any, tf.Tensor], PolicyStep]
 
 
@@ -72,15 +74,16 @@ class CentralInference(tf.Module):
         self._num_eval_envs = num_eval_envs
         step_spec = unroll_step_spec(algorithm, spec)
         num_envs = num_training_envs + num_eval_envs
-        self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), num_envs)
-        self._state = EnvironmentTable(step_spec.initial_state, num_envs)
-        self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
-        self._store = UnrollStore(
-            step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap
-        )
-        self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
-        self.episodes = EpisodeStatistics(num_envs)
-        self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
+        with tf.device(_HOST):
+            self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), num_envs)
+            self._state = EnvironmentTable(step_spec.initial_state, num_envs)
+            self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
+            self._store = UnrollStore(
+                step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap
+            )
+            self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
+            self.episodes = EpisodeStatistics(num_envs)
+            self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
 
     def make_function(self, policy: Policy) -> tf.function:
         """The function to bind for one inference device.
@@ -102,23 +105,28 @@ class CentralInference(tf.Module):
             )
         )
         def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
-            is_new_run = self._run_ids.read(env_ids) != run_ids
-            self._run_ids.write(env_ids, run_ids)
-            state = _zero_where(is_new_run, self._state.read(env_ids))
-            previous_action = _zero_where(
-                is_new_run | time_step.is_first(), self._action.read(env_ids)
-            )
-
-            policy_step = policy(time_step, previous_action, state, env_ids)
-
-            self._state.write(env_ids, policy_step.state)
-            self._action.write(env_ids, policy_step.action)
-            self.episodes.update(env_ids, is_new_run, time_step)
-            step = Unroll(state, time_step, previous_action, policy_step.action, policy_step.info)
-            self._record(env_ids, is_new_run, step)
-            return policy_step.action
+            with tf.device(_HOST):  # the policy alone leaves it
+                return self._advance(policy, env_ids, run_ids, time_step)
 
         return inference
+
+    def _advance(
+        self, policy: Policy, env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep
+    ) -> tf.Tensor:
+        """Takes one time step of some environments; returns their actions."""
+        is_new_run = self._run_ids.read(env_ids) != run_ids
+        self._run_ids.write(env_ids, run_ids)
+        state = _zero_where(is_new_run, self._state.read(env_ids))
+        previous_action = _zero_where(is_new_run | time_step.is_first(), self._action.read(env_ids))
+
+        policy_step = policy(time_step, previous_action, state, env_ids)
+
+        self._state.write(env_ids, policy_step.state)
+        self._action.write(env_ids, policy_step.action)
+        self.episodes.update(env_ids, is_new_run, time_step)
+        step = Unroll(state, time_step, previous_action, policy_step.action, policy_step.info)
+        self._record(env_ids, is_new_run, step)
+        return policy_step.action
 
     def _record(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> None:
         """Adds training environments' steps to their unrolls and queues what this completes."""

@@ -40,6 +40,7 @@ class LearnerConfig:
       environment: the domain's settings, which actors get as JSON.
       create_algorithm: makes the algorithm; called inside the strategy's scope.
       server_address: where actors connect.
+      env_batch_size: environments of one actor, which all come in one call.
       settings, optimizer, devices: the learner's flags.
       replay: the replay's flags; of no account for an algorithm that trains from the queue.
     """
@@ -48,6 +49,7 @@ class LearnerConfig:
     environment: Mapping[str, Any]
     create_algorithm: Callable[[], Algorithm]
     server_address: str
+    env_batch_size: int
     settings: LearnerSettings
     optimizer: OptimizerSettings
     devices: DeviceSettings
@@ -206,10 +208,15 @@ class Learner:
         return server
 
     def _inference_batch_size(self, devices: Devices) -> int:
-        settings = self._config.settings
-        if settings.inference_batch_size > 0:
-            return settings.inference_batch_size
-        return max(1, settings.num_envs // (2 * len(devices.inference)))
+        size, least = self._config.settings.inference_batch_size, self._config.env_batch_size
+        if size == -1:
+            return max(least, self._config.settings.num_envs // (2 * len(devices.inference)))
+        if size < least:
+            raise UserError(
+                f"--inference_batch_size: expected at least the {least} of --env_batch_size, which "
+                f"come in one call, or -1, got {size}."
+            )
+        return size
 
     def _queue_capacity(self) -> int:
         return max(self._config.settings.unroll_queue_max_size, self._config.settings.batch_size)

@@ -154,6 +154,7 @@ class Run:
         self._address = command.settings.server_address or f"unix:{scratch / 'learner'}"
         self._children: list[Child] = []
         self._actors: list[Actor] = []
+        self._tensorboard: Child | None = None
         self._stops_asked = 0  # stop signals that came
         self._stops_passed_on = 0  # of those, how many the learner has heard of
 
@@ -174,6 +175,7 @@ class Run:
                     self._stop(learner)
                 if not self._stops_asked:
                     self._tend_actors()
+                    self._watch_tensorboard()
                 time.sleep(POLL_SECONDS)
         finally:
             self._end_all()
@@ -194,8 +196,15 @@ class Run:
         # Without its fast loader, which is one more process that could be left over.
         options = f"--host=127.0.0.1 --port={port} --load_fast=false --reload_interval=30".split()
         program = [sys.executable, "-m", "tensorboard.main", f"--logdir={self._logdir}"]
-        self._children.append(Child("tensorboard", [*program, *options], self._logs))
+        self._tensorboard = Child("tensorboard", [*program, *options], self._logs)
+        self._children.append(self._tensorboard)
         say(f"TensorBoard: http://localhost:{port}")
+
+    def _watch_tensorboard(self) -> None:
+        """Training does without it, but its end should not surprise."""
+        if self._tensorboard and (code := self._tensorboard.poll()) is not None:
+            say(f"TensorBoard {ending(code)}; its log: {_shown(self._tensorboard.log)}")
+            self._tensorboard = None
 
     def _tend_actors(self) -> None:
         for actor in self._actors:

@@ -95,6 +95,7 @@ def _run_learner(experiment: Experiment, settings: Settings) -> None:
             environment=dataclasses.asdict(environment),
             create_algorithm=lambda: experiment.create_algorithm(settings, spec),
             server_address=settings[RunSettings].server_address,
+            env_batch_size=settings[actor.ActorSettings].env_batch_size,
             settings=settings[LearnerSettings],
             optimizer=settings[OptimizerSettings],
             devices=settings[DeviceSettings],

@@ -93,19 +93,20 @@ class Progress:
             say(self._line(), self._stream)
 
     def _line(self) -> str:
+        """The state in words; short enough for a terminal of 80 columns."""
         assert self._latest
         _, frames, _ = self._latest
         frame_rate, step_rate = self._rates()
         seconds_left = max(0, self._total_frames - frames) / frame_rate if frame_rate else None
         parts = (
-            f"{format_count(frames)} of {format_count(self._total_frames)} frames"
-            f" ({frames / self._total_frames:.1%})",
+            f"{format_count(frames)}/{format_count(self._total_frames)} frames"
+            f" {frames / self._total_frames:.0%}",
             f"{_or_dash(frame_rate, format_count)} frames/s",
-            f"{_or_dash(step_rate, '{:.2f}'.format)} training steps/s",
+            f"{_or_dash(step_rate, format_count)} steps/s",
             f"return {_or_dash(self._mean_return, '{:.2f}'.format)}",
             f"{_or_dash(seconds_left, format_duration)} left",
         )
-        return " | ".join(parts)
+        return ", ".join(parts)
 
     def _rates(self) -> tuple[float | None, float | None]:
         """Frames and training steps per second over the window; None where it is empty."""
@@ -129,12 +130,12 @@ def say(message: str, stream: TextIO | None = None) -> None:
 
 
 def format_count(count: float) -> str:
-    """Three digits: 7, 950, 12.3k, 1.23M, 1.00G."""
+    """Up to three digits: 0.05, 7, 950, 12.3k, 1.23M, 1.00G."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if count >= size:
             decimals = max(0, 2 - int(math.log10(count / size)))
             return f"{count / size:.{decimals}f}{unit}"
-    return f"{count:.0f}"
+    return f"{count:.0f}" if count >= 100 else f"{count:.3g}"
 
 
 def format_duration(seconds: float) -> str:

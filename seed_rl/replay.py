@@ -93,7 +93,7 @@ class PrioritizedReplay:
         cumulated = np.cumsum(self._masses[: len(self)])
         total = cumulated[-1]
         if total <= 0.0:  # all priorities are 0: every item is as good as another
-            cumulated = np.arange(1.0, len(self) + 1)
+            cumulated = np.cumsum(np.ones(len(self)))
             total = cumulated[-1]
         draws = self._random.random(count) * total
         slots = np.minimum(np.searchsorted(cumulated, draws, side="right"), len(self) - 1)

@@ -20,6 +20,7 @@ class EnvironmentTable(tf.Module):
 
     def __init__(self, spec: Any, num_envs: int, width: int = 1):
         super().__init__()
+        self._width = width
         self._variables = tf.nest.map_structure(
             lambda leaf: tf.Variable(
                 tf.zeros([num_envs * width, *leaf.shape], leaf.dtype), trainable=False
@@ -38,6 +39,18 @@ class EnvironmentTable(tf.Module):
             self._variables,
             rows,
         )
+
+    def ids(self, env_ids: tf.Tensor, start: int, count: int) -> tf.Tensor:
+        """Ids int32 [N, count] of consecutive rows of each of the environments int32 [N]."""
+        return env_ids[:, tf.newaxis] * self._width + tf.range(start, start + count)
+
+    def move_to_front(self, env_ids: tf.Tensor, count: int) -> None:
+        """Copies the last `count` rows of each of the environments int32 [N] over its first."""
+        rows = self.read(self.ids(env_ids, self._width - count, count))
+        flat = tf.nest.map_structure(
+            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), rows
+        )
+        self.write(tf.reshape(self.ids(env_ids, 0, count), [-1]), flat)
 
 
 class UnrollStore(tf.Module):
@@ -60,8 +73,10 @@ class UnrollStore(tf.Module):
         self._length = length
         self._overlap = overlap
         self._steps = EnvironmentTable(step_spec._replace(initial_state=()), num_envs, width=length)
-        self._state = EnvironmentTable(step_spec.initial_state, num_envs)
-        self._next_state = EnvironmentTable(step_spec.initial_state, num_envs)
+        # Unrolls begin every `stride` steps; these are the states before all that have begun.
+        self._stride = length - overlap
+        self._num_begun = -(-length // self._stride)
+        self._states = EnvironmentTable(step_spec.initial_state, num_envs, width=self._num_begun)
         self._position = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
 
     def append(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> Unroll:
@@ -78,11 +93,8 @@ class UnrollStore(tf.Module):
           The completed unrolls, batch-major [K, length, ...], 0 <= K <= N.
         """
         position = tf.where(is_new_run, 0, self._position.read(env_ids))
-        state = step.initial_state
         self._steps.write(env_ids * self._length + position, step._replace(initial_state=()))
-        _write_where(self._state, position == 0, env_ids, state)
-        if self._overlap:
-            _write_where(self._next_state, position == self._length - self._overlap, env_ids, state)
+        self._keep_state(env_ids, position, step.initial_state)
 
         is_complete = position + 1 == self._length
         completed = tf.boolean_mask(env_ids, is_complete)
@@ -91,28 +103,21 @@ class UnrollStore(tf.Module):
         self._position.write(env_ids, tf.where(is_complete, self._overlap, position + 1))
         return unrolls
 
+    def _keep_state(self, env_ids: tf.Tensor, position: tf.Tensor, state: Any) -> None:
+        """Keeps the states [N, ...] before those steps with which an unroll begins."""
+        begins = position % self._stride == 0
+        ids = env_ids * self._num_begun + position // self._stride
+        self._states.write(
+            tf.boolean_mask(ids, begins),
+            tf.nest.map_structure(lambda x: tf.boolean_mask(x, begins), state),
+        )
+
     def _read(self, env_ids: tf.Tensor) -> Unroll:
-        steps = self._steps.read(self._indices(env_ids, 0, self._length))
-        return steps._replace(initial_state=self._state.read(env_ids))
+        steps = self._steps.read(self._steps.ids(env_ids, 0, self._length))
+        return steps._replace(initial_state=self._states.read(env_ids * self._num_begun))
 
     def _start_next(self, env_ids: tf.Tensor) -> None:
-        """Moves the last `overlap` steps of the environments' unrolls to the front."""
-        if not self._overlap:
-            return
-        kept = self._steps.read(self._indices(env_ids, self._length - self._overlap, self._overlap))
-        flat = tf.nest.map_structure(
-            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), kept
-        )
-        self._steps.write(tf.reshape(self._indices(env_ids, 0, self._overlap), [-1]), flat)
-        self._state.write(env_ids, self._next_state.read(env_ids))
-
-    def _indices(self, env_ids: tf.Tensor, start: int, count: int) -> tf.Tensor:
-        """Ids int32 [N, count] of consecutive steps in the table of steps."""
-        return env_ids[:, tf.newaxis] * self._length + tf.range(start, start + count)
-
-
-def _write_where(table: EnvironmentTable, mask: tf.Tensor, env_ids: tf.Tensor, rows: Any) -> None:
-    table.write(
-        tf.boolean_mask(env_ids, mask),
-        tf.nest.map_structure(lambda x: tf.boolean_mask(x, mask), rows),
-    )
+        """Makes the environments' next unrolls, which have begun already, the current ones."""
+        if self._overlap:
+            self._steps.move_to_front(env_ids, self._overlap)
+            self._states.move_to_front(env_ids, self._num_begun - 1)

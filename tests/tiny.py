@@ -133,6 +133,15 @@ def unrolls(algorithm: Algorithm, batch_size: int, rng: np.random.Generator) -> 
     )
 
 
+def play(function: Callable[..., Any], steps: TimeStep, run_id: int = 1) -> np.ndarray:
+    """Sends time-major steps of environments 0, 1, ... to an inference function; returns actions."""
+    length, batch_size = steps.step_type.shape
+    env_ids = tf.range(batch_size)
+    run_ids = tf.fill([batch_size], np.int64(run_id))
+    inputs = [tf.nest.map_structure(lambda x, t=t: tf.constant(x[t]), steps) for t in range(length)]
+    return np.stack([function(env_ids, run_ids, step).numpy() for step in inputs])
+
+
 def assign(target: tf.Module, source: tf.Module) -> None:
     """Gives one module the other's variables' values."""
     for copy, original in zip(target.variables, source.variables, strict=True):

@@ -87,8 +87,8 @@ class VTrace(Algorithm):
         losses["entropy"] = self._entropy_cost.loss(entropy, tf.reduce_mean(valid, axis=0))
 
         metrics = {f"loss/{name}": tf.reduce_mean(loss) for name, loss in losses.items()}
-        metrics["policy/entropy"] = tf.reduce_sum(entropy) / tf.reduce_sum(
-            tf.reduce_mean(valid, axis=0)
+        metrics["policy/entropy"] = tf.math.divide_no_nan(
+            tf.reduce_mean(entropy), tf.reduce_mean(valid)
         )
         metrics["policy/entropy_cost"] = self._entropy_cost.value()
         metrics["policy/advantage"] = tf.reduce_mean(returns.advantages)

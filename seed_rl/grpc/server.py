@@ -86,22 +86,21 @@ class Server:
             raise ValueError(f"max_batch_size: expected at least 1, got {max_batch_size}.")
         if timeout_ms < 0:
             raise ValueError(f"timeout_ms: expected no less than 0, got {timeout_ms}.")
-        concrete = [signatures.concrete_function(function) for function in functions]
-        method = signatures.method(concrete[0], name or signatures.name(functions[0]), max_batch_size)
+        method = signatures.method(functions[0], name or signatures.name(functions[0]), max_batch_size)
         if method.name in self._methods:
             raise ValueError(f"method '{method.name}' is bound already.")
-        for other in concrete[1:]:
-            signatures.check_equal(method, signatures.method(other, method.name, max_batch_size))
-        for function in concrete:
-            self._bind(function, method, timeout_ms)
+        for function in functions[1:]:
+            other = signatures.method(function, method.name, max_batch_size)
+            signatures.check_equal(method, other)
+        for function in functions:
+            self._bind(signatures.concrete_function(function), method, timeout_ms)
         self._methods[method.name] = method
-        self._keep_alive.append((functions, concrete))
 
     def _bind(self, function: Any, method: specs.Method, timeout_ms: float) -> None:
         leaves = [
             leaf for name, nest in method.arguments.items() for leaf in specs.leaves(nest, name)
         ]
-        self._keep_alive.append(function.variables)
+        self._keep_alive += [function, function.variables]
         with tf.device("CPU:0"):
             ops.seed_rl_server_bind(
                 self._handle,

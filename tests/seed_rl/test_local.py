@@ -4,10 +4,13 @@ import contextlib
 import os
 import pty
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -87,6 +90,23 @@ class Launcher:
         file = self.logdir / f"{role}.pids"
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
+    def children(self) -> list[int]:
+        pid = self.process.pid
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+
+    @property
+    def scratch(self) -> Path:
+        """Where the learner's socket is."""
+        (path,) = re.findall(r"--server_address=unix:(\S+)", self.arguments)
+        return Path(path).parent
+
+    @property
+    def arguments(self) -> str:
+        """The learner's."""
+        return (self.logdir / "arguments").read_text().rstrip()
+
     def survivors(self) -> list[int]:
         every = [pid for file in self.logdir.glob("*.pids") for pid in self.pids(file.stem)]
         return [pid for pid in every if is_alive(pid)]
@@ -122,6 +142,18 @@ def read_to_end(terminal: int) -> str:
     return output.decode()
 
 
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+def program(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -148,8 +180,10 @@ def launch(home: Path) -> Iterator[Callable[..., Launcher]]:
 
     yield start
     for launcher in launchers:
-        launcher.process.kill()  # the kernel kills the rest
-        launcher.process.communicate()
+        launcher.process.terminate()
+        launcher.finish()
+        for pid in launcher.survivors():
+            os.kill(pid, signal.SIGKILL)
 
 
 def refusal(home: Path, *arguments: str) -> str:
@@ -178,21 +212,17 @@ def test_stop_signal_saves_a_checkpoint_and_ends_all(launch):
     assert errors == ""
     assert "training\n" in output
     assert "Logs: log dir/logs\n" in output
-    (socket,) = re.findall(
-        r"--server_address=unix:(\S+)", (launcher.logdir / "arguments").read_text()
-    )
-    assert not Path(socket).parent.exists()
+    assert not launcher.scratch.exists()
     assert "\r" not in output and "\x1b" not in output
 
 
 def test_users_flags_go_to_the_learner_behind_the_launchers_own(launch):
     launcher = launch("--game", "Pong", "--env_batch_size=5")
     launcher.wait_until_running()
-    arguments = (launcher.logdir / "arguments").read_text().rstrip()
-    assert "--run_mode=learner" in arguments
-    assert "--num_envs=6 --env_batch_size=3" in arguments
-    assert arguments.endswith(" --game Pong --env_batch_size=5")
-    assert "tensorboard" not in arguments
+    assert "--run_mode=learner" in launcher.arguments
+    assert "--num_envs=6 --env_batch_size=3" in launcher.arguments
+    assert launcher.arguments.endswith(" --game Pong --env_batch_size=5")
+    assert "tensorboard" not in launcher.arguments
 
 
 def test_relative_logdir_is_the_callers(launch, home):
@@ -215,6 +245,29 @@ def test_ctrl_c_of_a_terminal_reaches_the_learner_once(home):
     assert (home / "run" / "checkpoint").read_text() == "saved\n"
     assert "TensorBoard: http://localhost:" in output
     assert "Stopping: the learner saves a checkpoint" in output
+
+
+def test_tensorboard_finds_a_free_port_and_ends_with_the_run(launch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        launcher = launch("--tensorboard", f"--tensorboard_port={port}")
+        lines = iter(launcher.process.stdout.readline, "")
+        url = next(line.split()[1] for line in lines if line.startswith("TensorBoard: "))
+    assert url.startswith("http://localhost:") and not url.endswith(f":{port}")
+    wait_for(lambda: answers(url))
+    launcher.process.terminate()
+    assert launcher.finish()[0] == 0
+    assert not answers(url)
+
+
+def test_end_of_tensorboard_is_told_and_ends_nothing_else(launch):
+    launcher = launch("--tensorboard")
+    launcher.wait_until_running()
+    (tensorboard,) = (pid for pid in launcher.children() if "tensorboard.main" in program(pid))
+    os.kill(tensorboard, signal.SIGKILL)
+    lines = iter(launcher.process.stdout.readline, "")
+    assert any(line.startswith("TensorBoard was ended by SIGKILL; its log: ") for line in lines)
+    assert launcher.process.poll() is None
 
 
 def test_second_stop_signal_kills(launch):
@@ -268,8 +321,7 @@ def test_nothing_survives_a_killed_launcher(launch):
     every = [launcher.pids(role)[0] for role in ("learner", "actor_0", "actor_1")]
     launcher.process.kill()
     wait_for(lambda: not any(map(is_alive, every)))
-    for pid in launcher.pids("offspring"):
-        os.kill(pid, signal.SIGKILL)  # children of actors are theirs to end in this case
+    shutil.rmtree(launcher.scratch)
 
 
 def test_unknown_flag_is_the_learners_error_and_starts_no_actor(launch):

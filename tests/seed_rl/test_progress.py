@@ -31,11 +31,13 @@ class Terminal:
         self.stream = os.fdopen(slave, "w")
 
     def read(self) -> str:
-        os.set_blocking(self._master, False)
-        try:
-            return os.read(self._master, 1 << 16).decode()
-        except BlockingIOError:
-            return ""
+        end = "\0"  # what comes after all that there is to read
+        self.stream.write(end)
+        self.stream.flush()
+        text = ""
+        while not text.endswith(end):
+            text += os.read(self._master, 4096).decode()
+        return text.removesuffix(end)
 
     def close(self) -> None:
         self.stream.close()
@@ -50,7 +52,7 @@ def clock() -> Clock:
 @pytest.fixture
 def terminal(monkeypatch) -> Iterator[Terminal]:
     monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal(columns=60)
+    terminal = Terminal(columns=50)
     yield terminal
     terminal.close()
 
@@ -65,10 +67,9 @@ def test_file_gets_a_plain_line_every_ten_seconds(clock):
         )
     lines = file.getvalue().splitlines(keepends=True)
     assert len(lines) == 4
-    assert lines[0].startswith("1.00M of 10.0M frames (10.0%) | - frames/s | - training steps/s")
+    assert lines[0].startswith("1.00M/10.0M frames 10%, - frames/s, - steps/s, return -, - left")
     assert lines[3] == (
-        "1.06M of 10.0M frames (10.6%) | 2.00k frames/s | 0.50 training steps/s | return - "
-        "| 1h14m left\n"
+        "1.06M/10.0M frames 11%, 2.00k frames/s, 0.5 steps/s, return -, 1h14m left\n"
     )
 
 
@@ -91,7 +92,7 @@ def test_frames_of_before_a_restart_do_not_count_for_the_rate(clock):
     progress.update(5_000, 100, 1.0)
     clock.now += 10
     progress.update(5_500, 110, 1.0)
-    assert "50 frames/s | 1.00 training steps/s | return 1.00 | 1m30s left" in file.getvalue()
+    assert "50 frames/s, 1 steps/s, return 1.00, 1m30s left" in file.getvalue()
 
 
 def test_stalled_training_shows_no_time_left(clock):
@@ -100,28 +101,28 @@ def test_stalled_training_shows_no_time_left(clock):
     progress.update(5_000, 100, None)
     clock.now += 10
     progress.update(5_000, 100, None)
-    assert file.getvalue().endswith("0 frames/s | 0.00 training steps/s | return - | - left\n")
+    assert file.getvalue().endswith("0 frames/s, 0 steps/s, return -, - left\n")
 
 
 def test_terminal_shows_one_line_cut_to_its_width(clock, terminal):
     progress = Progress(10_000_000, terminal.stream, clock)
     progress.update(1_000_000, 0, None)
-    line = "1.00M of 10.0M frames (10.0%) | - frames/s | - training ste"
-    assert len(line) == 59
+    line = "1.00M/10.0M frames 10%, - frames/s, - steps/s, re"
+    assert len(line) == 50 - 1
     assert terminal.read() == f"\r{line}\x1b[K"
     clock.now += 0.4
     progress.update(1_001_000, 1, None)
     assert terminal.read() == ""
     clock.now += 0.1
     progress.update(1_002_000, 2, None)
-    assert terminal.read() == "\r1.00M of 10.0M frames (10.0%) | 4.00k frames/s | 4.00 train\x1b[K"
+    assert terminal.read() == "\r1.00M/10.0M frames 10%, 4.00k frames/s, 4 steps/s\x1b[K"
 
 
 def test_width_is_that_of_the_moment(clock, terminal):
     progress = Progress(10, terminal.stream, clock)
     termios.tcsetwinsize(terminal.stream.fileno(), (24, 12))
     progress.update(1, 0, None)
-    assert terminal.read() == "\r1 of 10 fra\x1b[K"
+    assert terminal.read() == "\r1/10 frames\x1b[K"
 
 
 def test_message_takes_the_place_of_the_live_line_and_that_comes_back(clock, terminal):
@@ -142,8 +143,7 @@ def test_close_leaves_the_latest_state_as_a_whole_line(clock, terminal):
     terminal.read()
     progress.close()
     assert terminal.read() == (
-        "\r10.0k of 10.0k frames (100.0%) | 4.00k frames/s | 4.00 training steps/s | return 20.50"
-        " | 0s left\x1b[K\r\n"
+        "\r10.0k/10.0k frames 100%, 4.00k frames/s, 4 steps/s, return 20.50, 0s left\x1b[K\r\n"
     )
     progress.close()
     assert terminal.read() == ""
@@ -169,6 +169,8 @@ def test_training_goes_on_when_nobody_reads_any_more(clock):
     ("count", "text"),
     [
         (0, "0"),
+        (0.05, "0.05"),
+        (57.26, "57.3"),
         (999, "999"),
         (1_000, "1.00k"),
         (12_345, "12.3k"),

@@ -1,0 +1,95 @@
+"""Bytes on the TCP port that are not gRPC, or only look like it."""
+
+import os
+import socket
+import struct
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+@tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+def double(x):
+    return 2 * x
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def literal(name: bytes, value: bytes) -> bytes:
+    """A header field in HPACK, without Huffman code or table."""
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+SETTINGS = frame(4, 0, 0, b"")
+CALL = frame(
+    1, 4, 1,
+    literal(b":method", b"POST") + literal(b":scheme", b"http")
+    + literal(b":path", b"/seed_rl.Functions/Call") + literal(b":authority", b"localhost")
+    + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\0",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        np.random.default_rng(0).bytes(100_000),
+        PREFACE + np.random.default_rng(1).bytes(100_000),
+        PREFACE + frame(4, 0, 0, b"odd"),
+        PREFACE + SETTINGS + frame(1, 4, 1, b"\xff" * 50),
+        PREFACE + SETTINGS + frame(0, 0, 7, b"data of no stream"),
+        PREFACE + SETTINGS + CALL + frame(0, 0, 1, b"\0\xff\xff\xff\xff" + b"x" * 1000),
+        PREFACE + SETTINGS + CALL + frame(0, 0, 1, b"\1\0\0\0\5hello"),
+        PREFACE + SETTINGS + CALL + frame(0, 1, 1, b"\0\0\0\1\0half"),
+        PREFACE + SETTINGS + CALL + frame(3, 0, 1, b"\0\0\0\0"),
+        PREFACE + SETTINGS + CALL[:20],
+    ],
+    ids=range(13),
+)
+@pytest.mark.parametrize("abort", [False, True])
+def test_server_survives(serve, connect, sent, abort):
+    server = serve(double, addresses=["127.0.0.1:0"], max_batch_size=4, timeout_ms=3_600_000)
+    host, port = server.addresses[0].split(":")
+    client = connect(server.addresses[0])
+    assert client.double(np.float32(1)) == 2
+    for _ in range(3):
+        with socket.create_connection((host, int(port))) as connection:
+            if abort:  # With a reset.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            try:
+                connection.sendall(sent)
+            except OSError:
+                pass  # The server has hung up already.
+    assert client.double(np.float32(3)) == 6
+    assert connect(server.addresses[0]).methods.keys() == {"double"}
+
+
+def test_giant_length_is_refused(serve):
+    server = serve(double, addresses=["127.0.0.1:0"])
+    host, port = server.addresses[0].split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(
+            PREFACE + SETTINGS + CALL + frame(0, 0, 1, b"\0\xff\xff\xff\xff" + b"x" * 1000)
+        )
+        received = b""
+        while b"larger than max" not in received:
+            part = connection.recv(4096)
+            assert part, received
+            received += part
+
+
+def test_many_connections_that_say_nothing(serve, connect):
+    server = serve(double, addresses=["127.0.0.1:0"])
+    host, port = server.addresses[0].split(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(200)]
+    assert connect(server.addresses[0]).double(np.float32([3])).tolist() == [6]
+    for connection in silent:
+        connection.close()
+    assert len(os.listdir("/proc/self/fd")) < 1000

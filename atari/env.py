@@ -57,6 +57,7 @@ def spec(settings: AtariSettings) -> EnvironmentSpec:
     Raises:
       UserError: there is no such game.
     """
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else it describes itself at length
     ale = ale_py.ALEInterface()
     ale.loadROM(roms.get_rom_path(rom_id(settings.game)))
     actions = ale.getLegalActionSet() if settings.full_action_space else ale.getMinimalActionSet()

@@ -20,7 +20,7 @@ ATARI_57 = (
     "Venture", "VideoPinball", "WizardOfWor", "YarsRevenge", "Zaxxon",
 )  # fmt: skip
 
-# ALE has no rewards for one player in these.
+# These have no mode for one player.
 _TWO_PLAYER_ROMS = {"combat", "joust", "maze_craze", "warlords"}
 _ROM_IDS = {
     rom.title().replace("_", ""): rom

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atari.env import DOMAIN
-
 from agents.vtrace.experiment import vtrace_experiment
+from atari.env import DOMAIN
 from atari.network_settings import NetworkSettings
 from seed_rl import main
 from seed_rl.learner_settings import DeviceSettings

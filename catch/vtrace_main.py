@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catch.env import DOMAIN
-
 from agents.vtrace.experiment import vtrace_experiment
+from catch.env import DOMAIN
 from seed_rl import main
 from seed_rl.types import EnvironmentSpec
 

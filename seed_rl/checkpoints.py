@@ -46,7 +46,9 @@ class Checkpoints:
         """Saves and returns the checkpoint's path."""
         if self._replay is not None:
             self._save_replay(self._replay)
-        return self._manager.save(checkpoint_number=int(self._step))
+        path = self._manager.save(checkpoint_number=int(self._step))
+        self._drop_other_replays()  # only now: until here the checkpoint before needed its own
+        return path
 
     def restore(self, init_checkpoint: str = "") -> str | None:
         """Restores the newest checkpoint, or if there is none, `init_checkpoint`; returns its path.
@@ -82,7 +84,7 @@ class Checkpoints:
             self._replay.load(replay)
 
     def _save_replay(self, replay: PrioritizedReplay) -> None:
-        """Writes the replay under a temporary name first, then drops those of earlier steps."""
+        """Writes the replay under a temporary name first."""
         final = self._replay_directory()
         partial = final.with_suffix(".partial")
         for leftover in (partial, final):
@@ -90,9 +92,11 @@ class Checkpoints:
         partial.mkdir(parents=True)
         replay.save(partial)
         partial.rename(final)
-        for old in self._directory.glob("replay-*"):
-            if old != final:
-                shutil.rmtree(old)
+
+    def _drop_other_replays(self) -> None:
+        for replay in self._directory.glob("replay-*"):
+            if replay != self._replay_directory():
+                shutil.rmtree(replay)
 
     def _replay_directory(self) -> pathlib.Path:
         return self._directory / f"replay-{int(self._step)}"

@@ -20,12 +20,13 @@ class Devices:
     Attributes:
       strategy: its replicas train.
       inference: names of the devices that run inference; each gets a copy of the network.
-      static_inference: whether inference there needs batches of one fixed size (XLA, TPU).
+      compiled: whether they run what XLA compiles, as TPUs do: inference batches then have one
+        size, and images cross to the devices packed.
     """
 
     strategy: tf.distribute.Strategy
     inference: tuple[str, ...]
-    static_inference: bool = False
+    compiled: bool = False
 
 
 def choose_devices(settings: DeviceSettings) -> Devices:
@@ -110,4 +111,4 @@ def _tpu_devices(num_training: int) -> Devices:
     coordinates = topology.device_coordinates.reshape(-1, 1, topology.mesh_rank)
     assignment = tf.tpu.experimental.DeviceAssignment(topology, coordinates[: len(training)])
     strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
-    return Devices(strategy, inference, static_inference=True)
+    return Devices(strategy, inference, compiled=True)

@@ -75,6 +75,7 @@ class Learner:
                 config.optimizer,
                 settings.batch_size,
                 self._updates_in_all(),
+                unroll_spec(self._algorithm, config.spec) if devices.compiled else None,
             )
         self._check_memory()
         self._inference = CentralInference(

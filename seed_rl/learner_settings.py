@@ -23,6 +23,7 @@ class LearnerSettings:
         "given actions and where the weights start repeats exactly; which rows share an inference "
         "batch, and so which random numbers meet which row, depends on the actors' timing.",
         minimum=0,
+        maximum=2**30,
     )
     total_environment_frames: int = setting(
         1_000_000_000,

@@ -74,6 +74,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
     settings = Settings()
     try:
         if settings[RunSettings].run_mode == "actor":
+            actor.exit_on_signals()
             address = settings[RunSettings].server_address
             actor.run(address, settings[actor.ActorSettings], experiment.domain)
         else:

@@ -11,6 +11,7 @@ from seed_rl.algorithm import Algorithm
 from seed_rl.devices import Devices
 from seed_rl.inference import Policy
 from seed_rl.network import Network
+from seed_rl.packing import pack, unpack
 from seed_rl.trajectories import PolicyStep, TimeStep
 
 
@@ -61,7 +62,20 @@ class NetworkCopies(tf.Module):
             with tf.device(device):
                 return self._algorithm.act(network, time_step, previous_action, state, env_ids)
 
-        return pad_rows(run, self._batch_size) if self._devices.static_inference else run
+        return compiled(run, self._batch_size) if self._devices.compiled else run
+
+
+def compiled(policy: Policy, batch_size: int) -> Policy:
+    """The policy compiled by XLA; batches have one size, observations cross over packed."""
+
+    def packed_policy(time_step: TimeStep, *others: Any) -> PolicyStep:
+        spec = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape[1:], x.dtype), time_step)
+        run = tf.function(
+            lambda packed, *others: policy(unpack(packed, spec), *others), jit_compile=True
+        )
+        return run(pack(time_step, spec), *others)
+
+    return pad_rows(packed_policy, batch_size)
 
 
 def pad_rows(policy: Policy, batch_size: int) -> Policy:

@@ -1,7 +1,7 @@
 """Bytes packed into words, for devices that take images badly.
 
-A TPU pads the last dimensions of what it gets to tiles, which makes an 84 x 84 image of bytes several
-times larger on the way. One vector of 32-bit words per image loses nothing.
+A TPU pads the last dimensions of what it gets to tiles, which makes an 84 x 84 image of bytes
+several times larger on the way. One vector of 32-bit words per image loses nothing.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import tf_keras
 from seed_rl.algorithm import Algorithm
 from seed_rl.errors import UserError
 from seed_rl.learner_settings import OptimizerSettings
+from seed_rl.packing import pack, unpack
 from seed_rl.trajectories import Unroll, transpose_time
 
 
@@ -49,6 +50,7 @@ class Updater(tf.Module):
       settings: optimizer.
       batch_size: B, a multiple of the number of replicas.
       updates_in_all: see make_optimizer.
+      packed_spec: TensorSpecs of an unroll, if unrolls are to cross to the devices packed.
 
     Attributes:
       optimizer: for checkpoints.
@@ -61,6 +63,7 @@ class Updater(tf.Module):
         settings: OptimizerSettings,
         batch_size: int,
         updates_in_all: int,
+        packed_spec: Unroll | None = None,
     ):
         super().__init__()
         replicas = strategy.num_replicas_in_sync
@@ -71,6 +74,7 @@ class Updater(tf.Module):
             )
         self._algorithm = algorithm
         self._strategy = strategy
+        self._packed_spec = packed_spec
         self._clip_norm = settings.clip_norm
         self._batch_size = batch_size
         self.optimizer = make_optimizer(settings, updates_in_all)
@@ -83,6 +87,8 @@ class Updater(tf.Module):
           unrolls: batch-major [B, T, ...].
           weights: float32 [B], weight of each unroll's loss.
         """
+        if self._packed_spec:
+            unrolls = pack(unrolls, self._packed_spec)
         return self._update(*self._shard((unrolls, weights)))
 
     @tf.function
@@ -99,6 +105,8 @@ class Updater(tf.Module):
         return UpdateOutput(priorities, metrics)
 
     def _replica_update(self, unrolls: Unroll, weights: tf.Tensor) -> UpdateOutput:
+        if self._packed_spec:
+            unrolls = unpack(unrolls, self._packed_spec)
         variables = list(self._algorithm.trained_variables)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)

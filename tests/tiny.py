@@ -95,7 +95,7 @@ def r2d2(
 
 
 def time_steps(rng: np.random.Generator, length: int, batch_size: int) -> TimeStep:
-    """Random time-major steps in which episodes end, by termination and truncation, and lives are lost."""
+    """Random time-major steps; episodes end by termination and truncation, lives are lost."""
     step_type = np.empty((length, batch_size), np.int32)
     step_type[0] = rng.choice([StepType.FIRST, StepType.MID, StepType.LAST], batch_size)
     for t in range(1, length):
@@ -134,7 +134,7 @@ def unrolls(algorithm: Algorithm, batch_size: int, rng: np.random.Generator) -> 
 
 
 def play(function: Callable[..., Any], steps: TimeStep, run_id: int = 1) -> np.ndarray:
-    """Sends time-major steps of environments 0, 1, ... to an inference function; returns actions."""
+    """Sends time-major steps of environments 0, 1, ... to an inference function, for actions."""
     length, batch_size = steps.step_type.shape
     env_ids = tf.range(batch_size)
     run_ids = tf.fill([batch_size], np.int64(run_id))

@@ -2,11 +2,9 @@
 
 try:
     from seed_rl.grpc import service_pb2, service_pb2_grpc
-except ModuleNotFoundError as error:
-    if not str(error.name).startswith("seed_rl.grpc."):
-        raise
+except ImportError as error:
     raise ImportError(
         "seed_rl.grpc is not built: run ./setup.sh in the repository's root."
-    ) from None
+    ) from error
 
 __all__ = ["service_pb2", "service_pb2_grpc"]

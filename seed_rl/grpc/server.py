@@ -86,7 +86,9 @@ class Server:
             raise ValueError(f"max_batch_size: expected at least 1, got {max_batch_size}.")
         if timeout_ms < 0:
             raise ValueError(f"timeout_ms: expected no less than 0, got {timeout_ms}.")
-        method = signatures.method(functions[0], name or signatures.name(functions[0]), max_batch_size)
+        method = signatures.method(
+            functions[0], name or signatures.name(functions[0]), max_batch_size
+        )
         if method.name in self._methods:
             raise ValueError(f"method '{method.name}' is bound already.")
         for function in functions[1:]:

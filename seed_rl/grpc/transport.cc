@@ -1,5 +1,6 @@
 #include "seed_rl/grpc/transport.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -257,7 +258,13 @@ grpc::ServerUnaryReactor* Transport::Describe(grpc::CallbackServerContext* conte
 
 namespace {
 
-Transport* CreateTransport(TransportHandler handler) { return new Transport(handler); }
+Transport* CreateTransport(TransportHandler handler) {
+  // For as long as the process lives: with the last server gRPC would otherwise shut down all of
+  // itself, and then sometimes waits ten seconds for a timer of its own.
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
+  return new Transport(handler);
+}
 
 bool StartTransport(Transport* transport, const char* const* addresses, int32_t num_addresses,
                     const void* description, uint64_t description_size, int32_t* ports, char* error,

@@ -6,12 +6,12 @@ from atari.games import ATARI_57, rom_id
 from seed_rl.errors import UserError
 
 
-def test_there_are_57_games():
+def test_there_are_57_games() -> None:
     assert len(set(ATARI_57)) == 57
     assert len({rom_id(game) for game in ATARI_57}) == 57
 
 
-def test_names_are_those_of_gymnasium():
+def test_names_are_those_of_gymnasium() -> None:
     gymnasium.register_envs(ale_py)
     specs = [spec for spec in gymnasium.registry.values() if spec.id.startswith("ALE/")]
     assert len(specs) > 100
@@ -22,12 +22,12 @@ def test_names_are_those_of_gymnasium():
 @pytest.mark.parametrize(
     ("game", "near"), [("Pongg", "Pong"), ("ms_pacman", "MsPacman"), ("breakout", "Breakout")]
 )
-def test_unknown_game_names_near_misses(game, near):
+def test_unknown_game_names_near_misses(game: str, near: str) -> None:
     with pytest.raises(UserError, match=rf"^--game={game}: no such .*did you mean {near}\b.*\?$"):
         rom_id(game)
 
 
-def test_unknown_game_without_near_miss_says_what_is_expected():
+def test_unknown_game_without_near_miss_says_what_is_expected() -> None:
     with pytest.raises(
         UserError, match=r"^--game=xyzzy: .* expected a name like Pong or MsPacman\.$"
     ):

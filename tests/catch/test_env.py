@@ -1,4 +1,5 @@
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from catch.env import DOMAIN, Catch, CatchSettings
 from seed_rl.types import ArraySpec, StepType
 
 
-def play_episode(env, policy, seed=None):
+def play_episode(
+    env: Catch, policy: Callable[[np.ndarray], int], seed: int | None = None
+) -> tuple[list[np.ndarray], list[float]]:
     """Plays policy(board) -> action; returns all boards and rewards."""
     board, _ = env.reset(seed=seed)
     boards, rewards, terminated = [board], [], False
@@ -20,18 +23,19 @@ def play_episode(env, policy, seed=None):
     return boards, rewards
 
 
-def towards_the_ball(board):
+def towards_the_ball(board: np.ndarray) -> int:
     row = np.flatnonzero(board[:-1].any(axis=1))[0]
     ball, paddle = board[row].argmax(), board[-1].argmax()
     return 1 + int(np.sign(int(ball) - int(paddle)))
 
 
-def away_from_the_ball(board):
-    return 2 - towards_the_ball(board) if towards_the_ball(board) != 1 else 2
+def away_from_the_ball(board: np.ndarray) -> int:
+    towards = towards_the_ball(board)
+    return 2 if towards == 1 else 2 - towards
 
 
 @pytest.mark.parametrize("shape", [(10, 5), (4, 7), (2, 1)])
-def test_is_a_gymnasium_environment(shape):
+def test_is_a_gymnasium_environment(shape: tuple[int, int]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*env.spec.*")  # it has no registered id
@@ -39,7 +43,7 @@ def test_is_a_gymnasium_environment(shape):
         check_env(Catch(CatchSettings(*shape)), skip_render_check=True)
 
 
-def test_best_play_returns_1_from_every_start():
+def test_best_play_returns_1_from_every_start() -> None:
     env = Catch(CatchSettings())
     columns = set()
     for seed in range(40):
@@ -49,18 +53,18 @@ def test_best_play_returns_1_from_every_start():
     assert columns == set(range(5))
 
 
-def test_fleeing_returns_minus_1():
+def test_fleeing_returns_minus_1() -> None:
     assert play_episode(Catch(CatchSettings()), away_from_the_ball, seed=1)[1] == [0.0] * 8 + [-1.0]
 
 
-def test_random_play_has_its_closed_form_mean():
+def test_random_play_has_its_closed_form_mean() -> None:
     env, rng = Catch(CatchSettings()), np.random.default_rng(0)
     env.reset(seed=0)
-    returns = [sum(play_episode(env, lambda _: rng.integers(3))[1]) for _ in range(2_000)]
+    returns = [sum(play_episode(env, lambda _: int(rng.integers(3)))[1]) for _ in range(2_000)]
     assert np.mean(returns) == pytest.approx(2 / 5 - 1, abs=4 * 0.8 / np.sqrt(len(returns)))
 
 
-def test_boards_show_ball_and_paddle():
+def test_boards_show_ball_and_paddle() -> None:
     boards, _ = play_episode(Catch(CatchSettings()), lambda _: 0, seed=3)
     assert len(boards) == 10
     for time, board in enumerate(boards):
@@ -71,7 +75,7 @@ def test_boards_show_ball_and_paddle():
         assert board[-1, max(2 - time, 0)] == 255
 
 
-def test_domain():
+def test_domain() -> None:
     settings = CatchSettings(rows=3, columns=6)
     spec = DOMAIN.spec(settings)
     assert spec.observation == ArraySpec.of((3, 6), np.uint8)

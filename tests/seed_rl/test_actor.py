@@ -86,8 +86,14 @@ def address(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def serve(address: str) -> Iterator[Serve]:
-    """serve(...) starts a Recorder; the last one says at the end that training has ended."""
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as executor:
+        yield executor
+
+
+@pytest.fixture
+def serve(address: str, threads: ThreadPoolExecutor) -> Iterator[Serve]:
+    """serve(...) starts a Recorder. It ends before `threads` does, and so do the actors there."""
     recorders = []
 
     def start(**settings: int) -> Recorder:
@@ -100,14 +106,8 @@ def serve(address: str) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor() as executor:
-        yield executor
-
-
-@pytest.fixture
-def start_actor(address: str, threads: ThreadPoolExecutor, serve: Serve) -> StartActor:
-    """start_actor(settings) runs an actor in a thread. Depends on `serve`, which ends it."""
+def start_actor(address: str, threads: ThreadPoolExecutor) -> StartActor:
+    """start_actor(settings) runs an actor in a thread."""
 
     def start(settings: ActorSettings = SETTINGS) -> "Future[None]":
         return threads.submit(actor.run, address, settings, DOMAIN)

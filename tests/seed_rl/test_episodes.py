@@ -13,7 +13,10 @@ FIRST, MID, LAST = StepType.FIRST, StepType.MID, StepType.LAST
 
 
 def feed(
-    statistics: EpisodeStatistics, env_id: int, steps: list[tuple[int, float]], new_run: bool = False
+    statistics: EpisodeStatistics,
+    env_id: int,
+    steps: list[tuple[int, float]],
+    new_run: bool = False,
 ) -> None:
     """Sends (step type, reward) pairs of one environment; `new_run` is about the first."""
     for i, (step_type, reward) in enumerate(steps):

@@ -194,4 +194,8 @@ def test_rows_of_a_wrong_shape_are_refused() -> None:
     _, _, function = make(num_training=1)
     step = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps_of(FIRST))
     with pytest.raises((TypeError, ValueError)):
-        function(tf.constant([0]), tf.constant([1], tf.int64), step._replace(observation=tf.zeros([1, 2])))
+        function(
+            tf.constant([0]),
+            tf.constant([1], tf.int64),
+            step._replace(observation=tf.zeros([1, 2])),
+        )

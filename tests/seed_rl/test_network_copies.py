@@ -50,7 +50,7 @@ def test_a_padded_policy_gives_what_the_policy_gives(count: int) -> None:
 
 def test_policies_are_padded_where_sizes_must_be_static() -> None:
     agent = tiny.r2d2(num_training_envs=5, exploration_epsilon=0.0)
-    devices = Devices(training_strategy(("/cpu:0",)), ("/cpu:0",), static_inference=True)
+    devices = Devices(training_strategy(("/cpu:0",)), ("/cpu:0",), compiled=True)
     (policy,) = NetworkCopies(agent, devices, batch_size=5).policies()
     step = policy(*policy_inputs(3))
     expected = network_policy(agent, agent.network)(*policy_inputs(3))
@@ -83,7 +83,7 @@ def test_copies_lie_on_their_devices_and_follow_when_published() -> None:
 
 @pytest.mark.parametrize("make_algorithm", [tiny.vtrace, tiny.r2d2])
 def test_two_devices_train_while_a_third_infers(make_algorithm: Callable[[], Algorithm]) -> None:
-    """The learner's whole path but the wire: act, collect, update, publish, act with the new weights."""
+    """The learner's whole path but the wire: act, collect, update, publish, act again."""
     devices = choose_devices(
         DeviceSettings(training_devices="/cpu:0,/cpu:1", inference_devices="/cpu:2")
     )

@@ -14,7 +14,10 @@ SPEC = {"a": tf.TensorSpec([2], tf.float32), "b": (tf.TensorSpec([], tf.int32), 
 
 
 def elements(*numbers: int) -> dict:
-    return {"a": tf.constant([[n, n] for n in numbers], tf.float32), "b": (tf.constant(numbers), ())}
+    return {
+        "a": tf.constant([[n, n] for n in numbers], tf.float32),
+        "b": (tf.constant(numbers), ()),
+    }
 
 
 def test_first_in_first_out_with_the_structure_kept() -> None:

@@ -59,7 +59,9 @@ def test_queue_gives_each_unroll_once_in_order() -> None:
         assert batch is not None and len(batch.keys) == 0
         np.testing.assert_array_equal(batch.weights, np.ones(BATCH_SIZE))
         tf.nest.map_structure(
-            lambda x, all_x, start=start: np.testing.assert_array_equal(x, all_x[start : start + 4]),
+            lambda x, all_x, start=start: np.testing.assert_array_equal(
+                x, all_x[start : start + 4]
+            ),
             batch.unrolls,
             unrolls,
         )

@@ -13,7 +13,7 @@ from seed_rl.algorithm import Algorithm
 from seed_rl.devices import training_strategy
 from seed_rl.errors import UserError
 from seed_rl.learner_settings import OptimizerSettings
-from seed_rl.training import Updater, UpdateOutput, make_optimizer
+from seed_rl.training import UpdateOutput, Updater, make_optimizer
 from tests import tiny
 
 BATCH_SIZE = 4
@@ -43,7 +43,9 @@ def assert_close(one: UpdateOutput, other: UpdateOutput) -> None:
     assert one.metrics.keys() == other.metrics.keys()
     for name, metric in one.metrics.items():
         if name not in PER_REPLICA:
-            np.testing.assert_allclose(metric, other.metrics[name], rtol=1e-3, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                metric, other.metrics[name], rtol=1e-3, atol=1e-5, err_msg=name
+            )
     for priorities, same in zip(
         tf.nest.flatten(one.priorities), tf.nest.flatten(other.priorities), strict=True
     ):
@@ -123,7 +125,7 @@ def test_updates_lower_the_loss_of_a_batch_that_stays() -> None:
 
 
 def steps_taken(updates: int, **settings: Any) -> np.ndarray:
-    """How far Adam goes in each update where the gradient is always 1: as far as its learning rate."""
+    """Adam's steps where the gradient is always 1, which are as long as its learning rate."""
     settings = OptimizerSettings(learning_rate=0.5, adam_epsilon=0.0, **settings)
     optimizer = make_optimizer(settings, updates_in_all=4)
     variable = tf.Variable(0.0)

@@ -82,13 +82,14 @@ def test_a_network_without_memory_or_stack_has_no_state() -> None:
     network = RecurrentNetwork(lambda x: tf.cast(x, tf.float32), tf.identity, tiny.NUM_ACTIONS)
     assert not tf.nest.flatten(network.initial_state(BATCH))
     steps = TimeStep(
-        tf.ones([1, 2], tf.int32), tf.constant([[0.5, -3.0]]), tf.ones([1, 2]), tf.fill([1, 2, 2], 7)
+        tf.ones([1, 2], tf.int32),
+        tf.constant([[0.5, -3.0]]),
+        tf.ones([1, 2]),
+        tf.fill([1, 2, 2], 7),
     )
     outputs, state = network(steps, tf.constant([[1, 3]]), network.initial_state(2))
     assert not tf.nest.flatten(state)
-    np.testing.assert_array_equal(
-        outputs[0], [[7, 7, 0.5, 0, 1, 0, 0], [7, 7, -1.0, 0, 0, 0, 1]]
-    )
+    np.testing.assert_array_equal(outputs[0], [[7, 7, 0.5, 0, 1, 0, 0], [7, 7, -1.0, 0, 0, 0, 1]])
 
 
 def test_a_stack_size_that_cannot_be_is_refused() -> None:

@@ -79,7 +79,10 @@ def test_bfloat16_is_close_and_keeps_weights_and_features_in_float32(
 
 def test_residual_blocks_start_from_what_they_are_given() -> None:
     """With all of a block's weights zero, what it gets is what it gives."""
-    with_blocks, without = torsos.deep(FLOAT32, (8,), blocks=2), torsos.deep(FLOAT32, (8,), blocks=0)
+    with_blocks, without = (
+        torsos.deep(FLOAT32, (8,), blocks=2),
+        torsos.deep(FLOAT32, (8,), blocks=0),
+    )
     batch = images(1, 16, 16, 1)
     with_blocks(batch), without(batch)
     entry, dense = without.get_weights()[:2], without.get_weights()[2:]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.r2d2.agent import ActingValues, R2D2
+from agents.r2d2.agent import R2D2, ActingValues
 from seed_rl.inference import CentralInference, network_policy
 from seed_rl.trajectories import TimeStep, Unroll, transpose_time
 from seed_rl.types import StepType
@@ -16,7 +16,12 @@ from tests import tiny
 
 FIRST, MID, LAST = StepType.FIRST, StepType.MID, StepType.LAST
 ONLINE = [[3.0, 1.0, 0.0, 2.0], [1.0, 4.0, 0.0, 0.0], [0.0, 0.5, 0.7, 0.0], [0.0, 5.0, 1.0, 2.0]]
-TARGET = [[9.0, 9.0, 9.0, 9.0], [9.0, 9.0, 9.0, 9.0], [9.0, 9.0, 1.003, 9.0], [9.0, 2.008, 9.0, 9.0]]
+TARGET = [
+    [9.0, 9.0, 9.0, 9.0],
+    [9.0, 9.0, 9.0, 9.0],
+    [9.0, 9.0, 1.003, 9.0],
+    [9.0, 2.008, 9.0, 9.0],
+]
 
 
 def tabular(**settings: Any) -> R2D2:
@@ -58,7 +63,9 @@ def loss_and_gradient(agent: R2D2, unrolls: Unroll) -> tuple[np.ndarray, np.ndar
     with tf.GradientTape() as tape:
         loss = agent.loss(unrolls).loss
     gradient = tape.gradient(loss, agent.network.trainable_variables)
-    return loss.numpy(), np.concatenate([tf.reshape(tf.convert_to_tensor(g), [-1]) for g in gradient])
+    return loss.numpy(), np.concatenate(
+        [tf.reshape(tf.convert_to_tensor(g), [-1]) for g in gradient]
+    )
 
 
 def h(x: float) -> float:
@@ -79,9 +86,7 @@ def test_double_q_loss_and_priority_by_hand() -> None:
 
 def test_gradient_is_that_of_the_chosen_values() -> None:
     agent = tabular(burn_in=1, unroll_length=2, n_steps=2)
-    _, gradient = loss_and_gradient(
-        agent, unroll([0, 1, 2, 3], [3, 0, 1, 2], [7.0, 7.0, 1.0, 2.0])
-    )
+    _, gradient = loss_and_gradient(agent, unroll([0, 1, 2, 3], [3, 0, 1, 2], [7.0, 7.0, 1.0, 2.0]))
     expected = np.zeros((4, 4))
     expected[1, 0] = 1.0 - h(1 + 0.5 * 2 + 0.25 * 8)
     expected[2, 1] = 0.5 - h(2 + 0.5 * 8)
@@ -89,7 +94,7 @@ def test_gradient_is_that_of_the_chosen_values() -> None:
 
 
 def test_last_steps_give_no_gradient_and_no_priority() -> None:
-    """Whatever the transition from LAST to FIRST holds, loss, gradient and priority do not show it."""
+    """Whatever the transition from LAST to FIRST holds, nothing of it shows."""
     agent = tabular(n_steps=3)
     results = []
     for action, reward, discount in (1, 0.0, 1.0), (3, 99.0, 0.0):
@@ -158,9 +163,7 @@ def test_target_network_follows_every_n_updates() -> None:
 
 def test_target_network_starts_as_a_copy_and_is_not_trained() -> None:
     agent = tiny.r2d2()
-    for target, online in zip(
-        agent.target_network.variables, agent.network.variables, strict=True
-    ):
+    for target, online in zip(agent.target_network.variables, agent.network.variables, strict=True):
         np.testing.assert_array_equal(target, online)
         assert all(target is not variable for variable in agent.trained_variables)
 

@@ -18,7 +18,7 @@ ROWS = [[0.1, 0.7, -0.3, 0.2, 1.5], [0.4, -0.6, 0.0, 0.3, -2.0], [-0.2, 0.5, 0.9
 
 
 def tabular(**settings: Any) -> VTrace:
-    """An agent with a row of logits and value for each of three states; only what is set has weight."""
+    """An agent with a row of logits and value for each of three states, and no entropy bonus."""
     defaults = dict(unroll_length=1, discounting=0.5, entropy_cost=0.0)
     return tiny.vtrace(lambda: tiny.TabularActorCritic(ROWS), **{**defaults, **settings})
 
@@ -90,9 +90,7 @@ def test_off_policy_actions_are_weighed_by_the_clipped_ratio() -> None:
     for probability, weight in (0.1, 1.0), (0.9, pi[2] / 0.9):
         others = (1.0 - probability) / 3.0
         behaviour = np.log([[others, others, probability, others]] * 2)
-        loss, _ = loss_and_gradient(
-            agent, unroll([0, 1], [2, 0], [0.0, 4.0], behaviour=behaviour)
-        )
+        loss, _ = loss_and_gradient(agent, unroll([0, 1], [2, 0], [0.0, 4.0], behaviour=behaviour))
         np.testing.assert_allclose(loss, weight * on_policy, rtol=1e-5)
 
 
@@ -179,8 +177,9 @@ def test_losses_are_of_each_unroll_alone() -> None:
     unrolls = tiny.unrolls(agent, 3, np.random.default_rng(0))
     together = agent.loss(transpose_time(unrolls)).loss
     for i in range(3):
-        (one,) = agent.loss(transpose_time(tf.nest.map_structure(lambda x: x[i : i + 1], unrolls))).loss
-        np.testing.assert_allclose(one, together[i], rtol=1e-4, atol=1e-6)
+        alone = tf.nest.map_structure(lambda x, i=i: x[i : i + 1], unrolls)
+        loss = agent.loss(transpose_time(alone)).loss
+        np.testing.assert_allclose(loss, together[i : i + 1], rtol=1e-4, atol=1e-6)
 
 
 def test_metrics_are_finite_when_all_steps_are_last() -> None:

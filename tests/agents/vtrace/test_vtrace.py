@@ -61,7 +61,7 @@ def test_on_policy_targets_are_the_discounted_returns() -> None:
 
 
 def test_truncation_bootstraps_from_the_final_observation() -> None:
-    # Step 1 is LAST: the transition out of it is not experience, the value of its observation is 20.
+    # Step 1 is LAST: the transition out of it is not experience; its observation is worth 20.
     returns = vtrace_returns(**two_steps(valid=[[1.0], [0.0]]))
     np.testing.assert_allclose(returns.targets, [[1 + 0.5 * 20], [20.0]])
     np.testing.assert_allclose(returns.advantages, [[1 + 0.5 * 20 - 10], [0.0]])

@@ -1,0 +1,159 @@
+"""This project's programs as their users start them: processes, and the files that they leave."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RUN_LOCAL = str(REPOSITORY / "run_local.sh")
+PATIENCE_SECONDS = 250.0
+
+# Whatever a test starts inherits this variable, however far down: so nothing can hide.
+_MARK = f"SEED_RL_TESTS={uuid.uuid4().hex}"
+
+
+class Finished(NamedTuple):
+    """A program that has ended; `output` holds what it printed, errors included."""
+
+    code: int
+    output: str
+
+
+class Program:
+    """A running program. Leaving its `with` block kills it and all that it started.
+
+    Args:
+      log: file for its output, so that no pipe can fill up and stop it.
+      command: program and arguments.
+      cwd: where it runs.
+      imports: whether it finds this project's modules; run_local.sh sees to that itself.
+    """
+
+    def __init__(self, log: Path, *command: str, cwd: Path = REPOSITORY, imports: bool = True):
+        self._log = log
+        with log.open("w") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=_environment(imports),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_for(self, pattern: str, count: int = 1) -> re.Match[str]:
+        """Waits until the output holds `count` matches of the pattern; returns the last of them."""
+
+        def seen() -> bool:
+            return len(re.findall(pattern, self.output)) >= count
+
+        wait_until(lambda: seen() or not self.is_alive)
+        assert seen(), f"ended without {pattern!r}:\n{self.output}"
+        return list(re.finditer(pattern, self.output))[count - 1]
+
+    def finish(self) -> Finished:
+        """Waits for the end."""
+        code = self._process.wait(PATIENCE_SECONDS)
+        return Finished(code, self.output)
+
+    def terminate(self) -> Finished:
+        """Asks for the end, and waits for it."""
+        self._process.terminate()
+        return self.finish()
+
+    def kill(self) -> None:
+        """SIGKILL, for the program and all in its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.kill()
+
+
+def run(log: Path, *command: str, cwd: Path = REPOSITORY, imports: bool = True) -> Finished:
+    """Runs a program to its end."""
+    with Program(log, *command, cwd=cwd, imports=imports) as program:
+        return program.finish()
+
+
+def main_program(module: str, *flags: str) -> list[str]:
+    """The command of a learner or an actor, started by hand."""
+    return [sys.executable, "-m", module, *flags]
+
+
+def run_local(logdir: Path, *arguments: str, cwd: Path = REPOSITORY) -> Finished:
+    """`./run_local.sh ARGUMENTS` to its end; it must end well."""
+    logdir.mkdir(parents=True, exist_ok=True)
+    command = [RUN_LOCAL, *arguments, "--notensorboard", f"--logdir={logdir}"]
+    finished = run(logdir / "run_local.log", *command, cwd=cwd, imports=False)
+    assert finished.code == 0, finished.output
+    return finished
+
+
+class Scalar(NamedTuple):
+    frames: int
+    value: float
+
+
+def scalars(logdir: Path) -> dict[str, list[Scalar]]:
+    """What a run wrote for TensorBoard, by tag, oldest first."""
+    by_tag = defaultdict(list)
+    for file in sorted((logdir / "summaries").iterdir()):
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            for value in event.summary.value:
+                scalar = Scalar(event.step, float(tf.make_ndarray(value.tensor)))
+                by_tag[value.tag].append(scalar)
+    return by_tag
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.05)
+
+
+def survivors() -> Iterator[int]:
+    """Ids of the processes that tests started and that live."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended, or is another user's
+            if _MARK.encode() in (process / "environ").read_bytes():
+                yield int(process.name)
+
+
+def _environment(imports: bool) -> dict[str, str]:
+    """This process's, but for what would let a program find modules that a user's would not."""
+    name, value = _MARK.split("=")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", name: value}
+    environment.pop("PYTHONPATH", None)
+    return {**environment, "PYTHONPATH": str(REPOSITORY)} if imports else environment

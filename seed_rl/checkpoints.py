@@ -11,6 +11,7 @@ import tensorflow as tf
 from seed_rl.errors import UserError
 from seed_rl.replay import PrioritizedReplay
 
+_NAME = "step"
 _MAX_TO_KEEP = 3
 
 
@@ -39,11 +40,14 @@ class Checkpoints:
         self._replay = replay
         self._checkpoint = tf.train.Checkpoint(step=step, **objects)
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name="step"
+            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name=_NAME
         )
 
     def save(self) -> str:
-        """Saves and returns the checkpoint's path."""
+        """Saves, unless nothing was learnt since the newest checkpoint; returns the path."""
+        latest = self._manager.latest_checkpoint
+        if latest and pathlib.Path(latest).name == f"{_NAME}-{int(self._step)}":
+            return latest  # to write over the newest one would put it at risk
         if self._replay is not None:
             self._save_replay(self._replay)
         path = self._manager.save(checkpoint_number=int(self._step))

@@ -72,11 +72,12 @@ def _named_devices(settings: DeviceSettings) -> Devices:
     _provide_logical_cpus([*training, *inference])
     known = {_short_name(device.name) for device in tf.config.list_logical_devices()}
     for flag, names in ("--training_devices", training), ("--inference_devices", inference):
-        for name in names:
-            if _short_name(name) not in known:
-                raise UserError(
-                    f"{flag}: expected devices out of {', '.join(sorted(known))}, got {name}."
-                )
+        short_names = [_short_name(name) for name in names]
+        if len(set(short_names)) < len(names) or not known.issuperset(short_names):
+            raise UserError(
+                f"{flag}: expected different devices out of {', '.join(sorted(known))}, "
+                f"got {', '.join(names)}."
+            )
     return Devices(training_strategy(training), inference)
 
 

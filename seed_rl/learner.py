@@ -64,7 +64,6 @@ class Learner:
         self._config = config
         self._logdir = pathlib.Path(settings.logdir)
         self._progress = progress or Progress(settings.total_environment_frames)
-        self._num_training_envs = _num_training_envs(settings)
         tf_keras.utils.set_random_seed(settings.seed)
         devices = choose_devices(config.devices)
         with devices.strategy.scope():
@@ -81,9 +80,9 @@ class Learner:
         self._inference = CentralInference(
             self._algorithm,
             config.spec,
-            self._num_training_envs,
+            settings.num_training_envs,
             settings.num_eval_envs,
-            self._queue_capacity(),
+            settings.unroll_queue_capacity,
         )
         self._training_step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._replay = self._make_replay()
@@ -98,7 +97,9 @@ class Learner:
         self._restore()
         self._source = self._make_source()
         self._summaries = Summaries(
-            str(self._logdir / "summaries"), self._num_training_envs, settings.log_episode_frequency
+            str(self._logdir / "summaries"),
+            settings.num_training_envs,
+            settings.log_episode_frequency,
         )
         self._copies = NetworkCopies(self._algorithm, devices, self._inference_batch_size(devices))
         self._server = self._make_server(devices)
@@ -136,6 +137,7 @@ class Learner:
                 if time.monotonic() - saved > self._config.settings.save_checkpoint_secs:
                     self._save()
                     saved = time.monotonic()
+            self._report()  # episodes have ended since the last look
             self._save()
         finally:
             self._server.shutdown(final=self._finished())
@@ -219,9 +221,6 @@ class Learner:
             )
         return size
 
-    def _queue_capacity(self) -> int:
-        return max(self._config.settings.unroll_queue_max_size, self._config.settings.batch_size)
-
     def _updates_in_all(self) -> int:
         """Training steps until --total_environment_frames."""
         settings = self._config.settings
@@ -232,39 +231,12 @@ class Learner:
 
     def _check_memory(self) -> None:
         """Prints what the tables will take; refuses more than there is."""
-        row = memory.spec_bytes(unroll_spec(self._algorithm, self._config.spec))
-        tables = [
-            memory.Table(
-                "unrolls under construction",
-                self._num_training_envs,
-                row,
-                "--num_envs and --unroll_length",
-            ),
-            memory.Table(
-                "unroll queue",
-                self._queue_capacity(),
-                row,
-                "--unroll_queue_max_size and --unroll_length",
-            ),
-        ]
-        if self._algorithm.source is Source.REPLAY:
-            flags = "--replay_buffer_size and --unroll_length"
-            tables.append(
-                memory.Table("replay", self._config.replay.replay_buffer_size, row, flags)
-            )
+        settings, unroll = self._config.settings, unroll_spec(self._algorithm, self._config.spec)
+        replay = self._config.replay if self._algorithm.source is Source.REPLAY else None
+        tables = memory.tables(memory.spec_bytes(unroll), settings, replay)
         for table in tables:
             self._progress.say(f"Memory for {table}.")
         memory.check_fits(tables, memory.available_bytes())
-
-
-def _num_training_envs(settings: LearnerSettings) -> int:
-    count = settings.num_envs - settings.num_eval_envs
-    if count < 1:
-        raise UserError(
-            f"--num_eval_envs: expected less than the {settings.num_envs} of --num_envs, "
-            f"got {settings.num_eval_envs}."
-        )
-    return count
 
 
 def run(config: LearnerConfig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from seed_rl.errors import UserError
 from seed_rl.settings import setting
 
 
@@ -54,6 +55,22 @@ class LearnerSettings:
     log_episode_frequency: int = setting(
         1, "Every so many episodes of a kind, return and length go to the summaries.", minimum=1
     )
+
+    def __post_init__(self) -> None:
+        if self.num_eval_envs >= self.num_envs:
+            raise UserError(
+                f"--num_eval_envs: expected less than the {self.num_envs} of --num_envs, "
+                f"got {self.num_eval_envs}."
+            )
+
+    @property
+    def num_training_envs(self) -> int:
+        return self.num_envs - self.num_eval_envs
+
+    @property
+    def unroll_queue_capacity(self) -> int:
+        """Unrolls that the queue holds; a batch must fit."""
+        return max(self.unroll_queue_max_size, self.batch_size)
 
 
 @dataclasses.dataclass(frozen=True)

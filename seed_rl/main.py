@@ -62,7 +62,11 @@ class Experiment:
 def run(experiment: Experiment) -> None:
     """Defines the flags, parses the command line, and runs the role that --run_mode names."""
     shared = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
-    for kind in (*shared, experiment.domain.settings, *experiment.settings):
+    kinds = (*shared, experiment.domain.settings, *experiment.settings)
+    known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    if unknown := experiment.defaults.keys() - known:
+        raise ValueError(f"defaults: expected names of flags, got {', '.join(sorted(unknown))}.")
+    for kind in kinds:
         settings_lib.define_flags(kind, experiment.defaults)
     app.run(lambda argv: _main(experiment, argv))
 

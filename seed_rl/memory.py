@@ -11,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from seed_rl.errors import UserError
+from seed_rl.learner_settings import LearnerSettings
+from seed_rl.replay import ReplaySettings
 
 _GIB = 2**30
 
@@ -38,6 +40,23 @@ class Table:
     def __str__(self) -> str:
         mib = self.row_bytes / 2**20
         return f"{self.name}: {self.rows:,} x {mib:.2f} MiB = {self.nbytes / _GIB:.2f} GiB"
+
+
+def tables(
+    unroll_bytes: int, settings: LearnerSettings, replay: ReplaySettings | None
+) -> list[Table]:
+    """The tables of a learner whose unrolls have so many bytes."""
+    envs, capacity = settings.num_training_envs, settings.unroll_queue_capacity
+    found = [
+        Table("unrolls in the making", envs, unroll_bytes, "--num_envs and --unroll_length"),
+        Table("queue", capacity, unroll_bytes, "--unroll_queue_max_size and --unroll_length"),
+    ]
+    if replay:
+        size = replay.replay_buffer_size
+        found.append(
+            Table("replay", size, unroll_bytes, "--replay_buffer_size and --unroll_length")
+        )
+    return found
 
 
 def spec_bytes(spec: Any) -> int:

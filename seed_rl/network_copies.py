@@ -18,8 +18,9 @@ from seed_rl.trajectories import PolicyStep, TimeStep
 class NetworkCopies(tf.Module):
     """One copy of the algorithm's network per inference device.
 
-    Acting on copies means that a batch never sees half-updated weights while training goes on, and
-    is the only way when inference has devices of its own.
+    Inference has copies even where it shares a device with training: the optimizer's many small
+    writes stay out of its way, and all devices are served alike. A batch that runs while new weights
+    are published may see some of either.
 
     Args:
       algorithm: its network is copied.

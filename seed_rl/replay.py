@@ -31,6 +31,13 @@ class ReplaySettings:
     )
     checkpoint_replay: bool = setting(False, "Checkpoints hold the replay, too.")
 
+    def __post_init__(self) -> None:
+        if self.replay_buffer_min_size > self.replay_buffer_size:
+            raise UserError(
+                f"--replay_buffer_min_size: expected at most the {self.replay_buffer_size} of "
+                f"--replay_buffer_size, got {self.replay_buffer_min_size}."
+            )
+
 
 class Sample(NamedTuple):
     """Sequences drawn from a replay.

@@ -85,7 +85,7 @@ class ReplaySource:
 
     def poll(self) -> Batch | None:
         while self._owed >= 1.0:
-            count = min(int(self._owed), self._queue.size(), self._batch_size)
+            count = min(int(self._owed), self._queue.size(), self._replay.capacity)
             if not count:
                 time.sleep(_POLL_SECS)
                 return None

@@ -38,7 +38,7 @@ def r2d2_experiment(
         learner = settings[LearnerSettings]
         return R2D2(
             create_network=lambda: create_network(settings, spec),
-            num_training_envs=learner.num_envs - learner.num_eval_envs,
+            num_training_envs=learner.num_training_envs,
             num_eval_envs=learner.num_eval_envs,
             settings=settings[R2D2Settings],
         )

@@ -120,6 +120,15 @@ def run_local(logdir: Path, *arguments: str, cwd: Path = REPOSITORY) -> Finished
     return finished
 
 
+def assert_refused(finished: Finished, *parts: str) -> None:
+    """Checks that a program ended with one sentence for its user, which holds all the parts."""
+    assert finished.code == 1, finished.output
+    assert "Traceback" not in finished.output
+    (error,) = re.findall(r"^Error: (.*)$", finished.output, re.MULTILINE)
+    for part in parts:
+        assert part in error
+
+
 class Scalar(NamedTuple):
     frames: int
     value: float

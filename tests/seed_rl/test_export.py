@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from seed_rl.algorithm import Algorithm
 from seed_rl.export import export_policy
@@ -65,6 +66,7 @@ def act(algorithm: Algorithm, steps: Any) -> tuple[np.ndarray, list[np.ndarray]]
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A folder with what the foreign process answered, the steps, and the algorithms."""
+    tf_keras.utils.set_random_seed(1)  # module fixtures come before each test's own seed
     folder = tmp_path_factory.mktemp("exported")
     steps = tiny.time_steps(np.random.default_rng(0), LENGTH, BATCH)
     np.savez(folder / "steps.npz", **steps._asdict())

@@ -16,6 +16,7 @@ from seed_rl.learner_settings import DeviceSettings, OptimizerSettings
 from seed_rl.network_copies import NetworkCopies, pad_rows
 from seed_rl.sources import QueueSource
 from seed_rl.training import Updater
+from seed_rl.trajectories import TimeStep
 from tests import tiny
 
 
@@ -48,13 +49,44 @@ def test_a_padded_policy_gives_what_the_policy_gives(count: int) -> None:
         np.testing.assert_allclose(leaf, same, rtol=1e-5, atol=1e-6)
 
 
-def test_policies_are_padded_where_sizes_must_be_static() -> None:
-    agent = tiny.r2d2(num_training_envs=5, exploration_epsilon=0.0)
-    devices = Devices(training_strategy(("/cpu:0",)), ("/cpu:0",), compiled=True)
-    (policy,) = NetworkCopies(agent, devices, batch_size=5).policies()
-    step = policy(*policy_inputs(3))
+COMPILED = Devices(training_strategy(("/cpu:0",)), ("/cpu:0",), compiled=True)
+
+
+def deterministic_r2d2() -> Algorithm:
+    return tiny.r2d2(num_training_envs=5, exploration_epsilon=0.0)
+
+
+@pytest.mark.parametrize("make_algorithm", [tiny.vtrace, deterministic_r2d2])
+def test_compiled_policies_compute_the_same(make_algorithm: Callable[[], Algorithm]) -> None:
+    agent = make_algorithm()
+    (policy,) = NetworkCopies(agent, COMPILED, batch_size=5).policies()
+    step = tf.function(policy)(*policy_inputs(3))
     expected = network_policy(agent, agent.network)(*policy_inputs(3))
-    np.testing.assert_array_equal(step.action, expected.action)
+    for leaf, same in zip(
+        tiny.leaves((step.state, step.info)),
+        tiny.leaves((expected.state, expected.info)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(leaf, same, rtol=1e-4, atol=1e-5)
+    assert step.action.shape == (3,)
+    assert set(step.action.numpy()) <= set(range(tiny.NUM_ACTIONS))
+
+
+def test_compiled_policies_run_at_one_batch_size_only() -> None:
+    shapes = set()
+
+    class Recording(tiny.Tabular):
+        def __call__(self, time_step: TimeStep, previous_action: tf.Tensor, state: Any) -> Any:
+            shapes.add(tuple(time_step.observation.shape))
+            return super().__call__(time_step, previous_action, state)
+
+    agent = tiny.r2d2(lambda: Recording(np.eye(4)), num_training_envs=5, exploration_epsilon=0.0)
+    (policy,) = NetworkCopies(agent, COMPILED, batch_size=5).policies()
+    for count in 1, 4:
+        steps = TimeStep(tf.ones(count, tf.int32), *tf.ones([2, count]), tf.range(count))
+        step = tf.function(policy)(steps, tf.zeros(count, tf.int32), (), tf.range(count))
+        np.testing.assert_array_equal(step.action, range(count))
+    assert shapes == {(1, 5)}
 
 
 def test_copies_lie_on_their_devices_and_follow_when_published() -> None:

@@ -95,11 +95,11 @@ def test_an_insertion_may_cross_the_ring_s_end() -> None:
 
 
 def test_updated_priorities_change_the_draws_of_their_items() -> None:
-    replay = make()
+    replay = make(priority_exponent=0.5)
     replay.insert(items(0, 1, 2, 3), np.ones(4))
     replay.insert(items(4, 5), np.ones(2))
     sample = replay.sample(500)
-    for number, priority in (3, 5.0), (4, 2.0):
+    for number, priority in (3, 25.0), (4, 4.0):
         key = sample.keys[sample.arrays[0][:, 0] == number][:1]
         replay.update_priorities(key, np.array([priority]))
     assert chi_square(counts(replay, 6)[2:], np.array([1, 5, 2, 1]) / 9) < 16.3

@@ -201,7 +201,6 @@ def test_acting_without_environments_is_greedy() -> None:
 
 def test_environments_explore_as_their_ids_say_and_the_values_are_kept() -> None:
     """Environment 0 always explores; 1, an evaluation one, never."""
-    tf.random.set_seed(0)
     agent = tiny.r2d2(
         lambda: tiny.Tabular(ONLINE),
         num_training_envs=1,

@@ -23,7 +23,6 @@ def test_evaluation_environments_come_last() -> None:
 
 def test_each_row_explores_with_its_own_epsilon() -> None:
     count, num_actions = 6000, 4
-    tf.random.set_seed(0)
     q_values = tf.one_hot(tf.fill([3 * count], 2), num_actions)
     epsilon = tf.repeat([0.0, 0.6, 1.0], count)
     actions = epsilon_greedy(q_values, epsilon).numpy().reshape(3, count)

@@ -194,7 +194,6 @@ def test_unrolls_share_the_step_that_bootstraps() -> None:
 
 def test_acting_samples_the_policy_and_keeps_its_logits() -> None:
     count = 4000
-    tf.random.set_seed(0)
     agent = tabular()
     steps = TimeStep(tf.ones(count, tf.int32), *[tf.zeros(count)] * 2, tf.zeros(count, tf.int32))
     step = agent.act(agent.network, steps, tf.zeros(count, tf.int32), ())

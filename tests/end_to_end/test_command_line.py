@@ -1,0 +1,96 @@
+"""What the command line explains, takes and refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from seed_rl import actor
+from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
+from seed_rl.main import Experiment, RunSettings
+from tests.end_to_end.processes import REPOSITORY, assert_refused, main_program, run
+
+SHARED = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
+MAINS = ["atari.vtrace_main", "atari.r2d2_main", "catch.vtrace_main", "catch.r2d2_main"]
+FLAGFILES = sorted((REPOSITORY / "atari" / "flags").glob("*.flags"))
+
+
+@pytest.mark.parametrize("main", MAINS)
+def test_help_explains_every_flag_without_tensorflow(main: str, tmp_path: Path) -> None:
+    experiment = importlib.import_module(main).EXPERIMENT
+    program = main_program(main, "--help")
+    _, output = run(tmp_path / "log", program[0], "-X", "importtime", *program[1:])
+    assert "absl.flags" in output  # the list of imports is there
+    assert not re.search(r"\| +(tensorflow|tf_keras|tf_agents)\b", output)
+    shown = _entries(output)
+    for field in _fields(experiment):
+        default = experiment.defaults.get(field.name, field.default)
+        assert field.metadata["help"] in shown[field.name]
+        if default is not None:
+            text = str(default).lower() if isinstance(default, bool) else default
+            assert f"(default: '{text}')" in shown[field.name]
+
+
+@pytest.mark.parametrize("file", FLAGFILES, ids=lambda file: file.name)
+def test_named_experiments_parse(file: Path, tmp_path: Path) -> None:
+    agent = file.name.split("_")[0]
+    flags = [f"--flagfile={file}", "--only_check_args"]
+    finished = run(tmp_path / "log", *main_program(f"atari.{agent}_main", *flags))
+    assert finished.code == 0, finished.output
+
+
+def test_both_agents_have_named_experiments() -> None:
+    assert {file.name.split("_")[0] for file in FLAGFILES} == {"r2d2", "vtrace"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "parts"),
+    [
+        ("--bach_size=4", ["bach_size", "batch_size"]),
+        ("--batch_size=0", ["--batch_size=0", "positive"]),
+        ("--batch_size=many", ["--batch_size=many"]),
+        ("--discounting=1.5", ["--discounting=1.5", "[0.0, 1.0]"]),
+        ("--precision=float16", ["--precision=float16", "bfloat16"]),
+        ("--stack_size=5", ["--stack_size=5", "[1, 4]"]),
+        ("Pong", ["'Pong'"]),
+    ],
+)
+def test_flags_that_do_not_parse(flag: str, parts: list[str], tmp_path: Path) -> None:
+    finished = run(tmp_path / "log", *main_program("atari.r2d2_main", flag))
+    assert finished.code == 1
+    assert "Traceback" not in finished.output
+    for part in parts:
+        assert part in finished.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "parts"),
+    [
+        ("--game=Pung", ["--game=Pung", "Pong"]),
+        ("--game=Xyzzyx", ["--game=Xyzzyx", "MsPacman"]),
+        ("--num_envs=8 --num_eval_envs=8", ["--num_eval_envs", "--num_envs", "got 8"]),
+        ("--replay_buffer_size=100000000", ["--replay_buffer_size", "GiB"]),
+        ("--inference_batch_size=4", ["--inference_batch_size", "--env_batch_size", "got 4"]),
+        ("--init_checkpoint=/nowhere/step-1", ["--init_checkpoint", "/nowhere/step-1"]),
+        ("--logdir=", ["--logdir", "got nothing"]),
+    ],
+)
+def test_flags_that_cannot_be_followed(flags: str, parts: list[str], tmp_path: Path) -> None:
+    command = main_program("atari.r2d2_main", f"--logdir={tmp_path}/logdir", *flags.split())
+    assert_refused(run(tmp_path / "log", *command), *parts)
+
+
+def _fields(experiment: Experiment) -> list[dataclasses.Field]:
+    kinds = (*SHARED, experiment.domain.settings, *experiment.settings)
+    return [field for kind in kinds for field in dataclasses.fields(kind)]
+
+
+def _entries(output: str) -> dict[str, str]:
+    """What --help says on each flag, on one line."""
+    pattern = r"^  --(?:\[no\])?(\w+): (.*?)(?=^  -|^\S|\Z)"
+    entries = re.findall(pattern, output, re.MULTILINE | re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in entries}

@@ -19,8 +19,8 @@ class NetworkCopies(tf.Module):
     """One copy of the algorithm's network per inference device.
 
     Inference has copies even where it shares a device with training: the optimizer's many small
-    writes stay out of its way, and all devices are served alike. A batch that runs while new weights
-    are published may see some of either.
+    writes stay out of its way, and all devices are served alike. A batch that runs while new
+    weights are published may see some of either.
 
     Args:
       algorithm: its network is copied.

@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,12 +70,12 @@ class Program:
     def wait_for(self, pattern: str, count: int = 1) -> re.Match[str]:
         """Waits until the output holds `count` matches of the pattern; returns the last of them."""
 
-        def seen() -> bool:
-            return len(re.findall(pattern, self.output)) >= count
+        def matches() -> list[re.Match[str]]:
+            return list(re.finditer(pattern, self.output))
 
-        wait_until(lambda: seen() or not self.is_alive)
-        assert seen(), f"ended without {pattern!r}:\n{self.output}"
-        return list(re.finditer(pattern, self.output))[count - 1]
+        wait_until(lambda: len(matches()) >= count or not self.is_alive)
+        assert len(matches()) >= count, f"ended without {pattern!r}:\n{self.output}"
+        return matches()[count - 1]
 
     def finish(self) -> Finished:
         """Waits for the end."""
@@ -145,24 +145,29 @@ def scalars(logdir: Path) -> dict[str, list[Scalar]]:
     return by_tag
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 
-def survivors() -> Iterator[int]:
+def survivors() -> list[int]:
     """Ids of the processes that tests started and that live."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has just ended, or is another user's
-            if _MARK.encode() in (process / "environ").read_bytes():
-                yield int(process.name)
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _is_marked(path)]
+
+
+def _is_marked(process: Path) -> bool:
+    try:
+        return _MARK.encode() in (process / "environ").read_bytes()
+    except OSError:  # it has just ended, or is another user's
+        return False
 
 
 def _environment(imports: bool) -> dict[str, str]:
-    """This process's, but for what would let a program find modules that a user's would not."""
-    name, value = _MARK.split("=")
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", name: value}
-    environment.pop("PYTHONPATH", None)
+    """This process's, but for what a user's would not have."""
+    mark, value = _MARK.split("=")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", mark: value}
+    for name in "PYTHONPATH", "TF_USE_LEGACY_KERAS":  # the latter is set by importing seed_rl
+        environment.pop(name, None)
     return {**environment, "PYTHONPATH": str(REPOSITORY)} if imports else environment

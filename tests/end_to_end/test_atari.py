@@ -19,7 +19,7 @@ from tests.end_to_end.processes import (
 )
 
 FRAMES, ACTION_REPEAT, NUM_ENVS = 2_000, 4, 4
-EPISODE_STEPS = 25
+EPISODE_STEPS = 10
 SMALL = (
     f"--game=Pong --num_envs={NUM_ENVS} --env_batch_size={NUM_ENVS}"
     f" --total_environment_frames={FRAMES} --max_episode_frames={EPISODE_STEPS * ACTION_REPEAT}"
@@ -90,9 +90,9 @@ def test_frames_are_steps_times_action_repeat(trained: Trained) -> None:
     lengths = scalars(trained.logdir)["training/length"]
     assert {length.value for length in lengths} == {EPISODE_STEPS}
     steps_of_ended = EPISODE_STEPS * len(lengths)
-    # Episodes that go on, and those that ended since the learner looked, have steps, too.
+    # Episodes that go on have steps, too, and the learner looks while a call is under way.
     steps_at_most = steps_of_ended + 2 * NUM_ENVS * EPISODE_STEPS
-    assert steps_of_ended <= lengths[-1].frames / ACTION_REPEAT <= steps_at_most
+    assert steps_of_ended - NUM_ENVS <= lengths[-1].frames / ACTION_REPEAT <= steps_at_most
     assert trained.environment_steps * ACTION_REPEAT >= FRAMES
 
 

@@ -131,7 +131,7 @@ def test_actor_killed_at_any_moment_leaves_no_mixed_unroll(learner_end: LearnerE
         for _ in range(NUM_KILLS):
             with learner_end.start_actor(1) as killed:
                 learner_end.collect_from(killed)
-                learner_end.collect(moments.integers(20))
+                learner_end.collect(int(moments.integers(20)))
                 time.sleep(moments.random() / 100)
         with learner_end.start_actor(1) as last:
             learner_end.collect_from(last)

@@ -52,4 +52,5 @@ def test_exported_policy_plays_without_this_projects_code(logdir: Path, tmp_path
     command = [sys.executable, "-I", str(script), str(logdir / "policy"), str(REPOSITORY)]
     code, output = run(tmp_path / "play.log", *command, cwd=tmp_path, imports=False)
     assert code == 0, output
-    assert float(re.search(r"mean return (\S+)", output)[1]) >= NEARLY_BEST
+    (mean_return,) = re.findall(r"mean return (\S+)", output)
+    assert float(mean_return) >= NEARLY_BEST

@@ -144,7 +144,8 @@ def _replay(logdir: Path) -> dict[str, np.ndarray]:
 
 def _latest_step(logdir: Path) -> int:
     index = (logdir / "checkpoints" / "checkpoint").read_text()
-    return int(re.search(r'^model_checkpoint_path: "step-(\d+)"', index, re.MULTILINE)[1])
+    (step,) = re.findall(r'^model_checkpoint_path: "step-(\d+)"', index, re.MULTILINE)
+    return int(step)
 
 
 def _number(text: str) -> int:

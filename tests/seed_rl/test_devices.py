@@ -66,7 +66,7 @@ def test_flags_name_devices(
 @pytest.mark.parametrize("flag", ["training_devices", "inference_devices"])
 @pytest.mark.parametrize("name", ["/gpu:7", "nonsense", "cpu"])
 def test_an_unknown_device_names_the_flag_and_those_there_are(flag: str, name: str) -> None:
-    with pytest.raises(UserError, match=rf"--{flag}: expected devices out of /cpu:0, .*got {name}"):
+    with pytest.raises(UserError, match=rf"--{flag}: expected different devices out of /cpu:0, .*got {name}"):
         choose_devices(DeviceSettings(**{flag: name}))
 
 
@@ -90,3 +90,9 @@ def test_logical_cpus_come_with_their_names() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True
     )
     assert result.stdout.strip() == "2 ('/cpu:2',)"
+
+
+def test_a_device_named_twice_is_refused():
+    settings = DeviceSettings(training_devices="/cpu:0,/CPU:0")
+    with pytest.raises(UserError, match="--training_devices: expected different devices"):
+        choose_devices(settings)

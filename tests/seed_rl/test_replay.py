@@ -15,7 +15,10 @@ from seed_rl.types import ArraySpec
 
 SPECS = [ArraySpec.of((2,), np.uint8), ArraySpec.of((), np.float32)]
 PLAIN = ReplaySettings(
-    replay_buffer_size=4, priority_exponent=1.0, importance_sampling_exponent=1.0
+    replay_buffer_min_size=1,
+    replay_buffer_size=4,
+    priority_exponent=1.0,
+    importance_sampling_exponent=1.0,
 )
 
 
@@ -170,3 +173,8 @@ def test_loading_other_arrays_is_refused(tmp_path: pathlib.Path) -> None:
     other = make(specs=[ArraySpec.of((3,), np.uint8), SPECS[1]])
     with pytest.raises(UserError, match=r"uint8 \(2,\), expected uint8 \(3,\)"):
         other.load(tmp_path)
+
+
+def test_a_minimum_above_the_size_is_refused():
+    with pytest.raises(UserError, match="--replay_buffer_min_size: expected at most the 10 "):
+        ReplaySettings(replay_buffer_size=10, replay_buffer_min_size=11)

@@ -26,9 +26,7 @@ def call_in_a_loop(client, client_id: int, num_calls: int) -> list[int]:
     """Checks the rows of every answer. Returns the batch sizes."""
     sizes = []
     for step in range(num_calls):
-        returned_id, total, size = client.infer(
-            np.int32(client_id), np.int32([client_id, step, 1])
-        )
+        returned_id, total, size = client.infer(np.int32(client_id), np.int32([client_id, step, 1]))
         assert returned_id == client_id
         assert total == client_id + step + 1
         sizes.append(int(size))

@@ -225,9 +225,7 @@ def _rendezvous(entered, leave):
     return work
 
 
-def test_functions_under_one_name_run_side_by_side(
-    serve, connect, threads: ThreadPoolExecutor
-):
+def test_functions_under_one_name_run_side_by_side(serve, connect, threads: ThreadPoolExecutor):
     entered, leave = tf.queue.FIFOQueue(9, tf.int32, [()]), tf.queue.FIFOQueue(9, tf.int32, [()])
     serve([_rendezvous(entered, leave), _rendezvous(entered, leave)])
     results = [threads.submit(connect().work, np.int32(i)) for i in range(3)]

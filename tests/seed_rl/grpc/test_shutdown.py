@@ -36,7 +36,9 @@ def make_blocking(queue):
 
 
 @ends
-def test_function_blocked_in_a_full_queue(serve, connect, threads: ThreadPoolExecutor, final, error):
+def test_function_blocked_in_a_full_queue(
+    serve, connect, threads: ThreadPoolExecutor, final, error
+):
     queue = tf.queue.FIFOQueue(2, tf.int32, [()])
     server = serve(make_blocking(queue), max_batch_size=1)
     clients = [connect() for _ in range(5)]
@@ -106,9 +108,7 @@ def test_last_reference(address, connect):
         client.double(np.float32([1]))
 
 
-def test_python_function_that_needs_the_interpreter(
-    serve, connect, threads: ThreadPoolExecutor
-):
+def test_python_function_that_needs_the_interpreter(serve, connect, threads: ThreadPoolExecutor):
     """shutdown() waits for it, so it must not hold the interpreter lock meanwhile."""
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])

@@ -3,10 +3,10 @@
 # processes end.
 #
 # Usage: ./stop_local.sh [--logdir=DIR]     (default: every run below runs/ beside this script)
-# Exit code: 0 if it stopped at least one run, 1 if none was running or one would not end.
+# Exit code: 0 if it stopped at least one run, 1 if none was running.
 set -euo pipefail
 
-readonly PATIENCE_SECONDS=120 # for the checkpoint; after that the run is told to kill its processes
+readonly REPORT_SECONDS=30
 
 # Prints the lock files to look at.
 locks() {
@@ -26,11 +26,10 @@ stop() {
   local pid
   pid=$(<"$1")
   printf 'stopping %s (process %s) ...\n' "$(dirname "$1")" "$pid"
-  kill -TERM "$pid"
-  flock --shared --timeout "$PATIENCE_SECONDS" "$1" true && return
-  printf 'no end after %s s: killing it\n' "$PATIENCE_SECONDS"
-  kill -TERM "$pid"
-  flock --shared --timeout 30 "$1" true
+  kill -TERM "$pid" 2>/dev/null || true # it may end by itself meanwhile
+  until flock --shared --timeout "$REPORT_SECONDS" "$1" true; do
+    printf 'still saving its checkpoint; to give that up: kill %s\n' "$pid"
+  done
 }
 
 case ${1:-} in

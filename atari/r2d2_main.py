@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atari.env import DOMAIN
-
 from agents.r2d2.experiment import r2d2_experiment
+from atari.env import DOMAIN
 from atari.network_settings import NetworkSettings
 from seed_rl import main
 from seed_rl.learner_settings import DeviceSettings
@@ -26,7 +25,16 @@ EXPERIMENT = r2d2_experiment(
     domain=DOMAIN,
     create_network=create_network,
     network_settings=(NetworkSettings,),
-    defaults={"torso": "nature", "lstm_size": 512},
+    # For one machine, where the paper's batches and its 2,500 updates between target networks take
+    # hours; flags/r2d2_paper.flags has those.
+    defaults={
+        "torso": "nature",
+        "lstm_size": 512,
+        "batch_size": 32,
+        "unroll_length": 40,
+        "burn_in": 20,
+        "update_target_every_n_step": 100,
+    },
 )
 
 if __name__ == "__main__":

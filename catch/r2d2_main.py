@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catch.env import DOMAIN
-
 from agents.r2d2.experiment import r2d2_experiment
+from catch.env import DOMAIN
 from seed_rl import main
 from seed_rl.types import EnvironmentSpec
 
@@ -25,6 +24,7 @@ EXPERIMENT = r2d2_experiment(
     create_network=create_network,
     defaults={
         "total_environment_frames": 200_000,
+        "log_episode_frequency": 100,
         "unroll_length": 10,
         "burn_in": 0,
         "n_steps": 3,

@@ -24,6 +24,7 @@ EXPERIMENT = vtrace_experiment(
     create_network=create_network,
     defaults={
         "total_environment_frames": 200_000,
+        "log_episode_frequency": 100,
         "unroll_length": 10,
         "batch_size": 16,
         "learning_rate": 3e-3,

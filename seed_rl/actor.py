@@ -83,6 +83,11 @@ def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
                 ) from error
 
 
+def environment_seed(seed: int, env_id: int) -> int:
+    """The seed, below 2^31, of an environment in the run with a --seed: no two runs share one."""
+    return int(np.random.SeedSequence([seed, env_id]).generate_state(1)[0] >> 1)
+
+
 def exit_on_signals() -> None:
     """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save."""
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -108,7 +113,7 @@ class _Environments:
         self._environments: VectorEnvironment | None = None
 
     def built_for(self, learner_settings: dict[str, Any]) -> VectorEnvironment:
-        """Environments as the learner's settings say, each with the seed `seed` + its id.
+        """Environments as the learner's settings say, each with a seed of its own.
 
         Raises:
           UserError: the learner has no place for this actor.
@@ -116,9 +121,10 @@ class _Environments:
         if self._environments is None or learner_settings != self._learner_settings:
             self.close()
             self._check_place(learner_settings["num_envs"])
-            seeds = learner_settings["seed"] + self._settings.env_ids
+            seed = learner_settings["seed"]
+            seeds = [environment_seed(seed, env_id) for env_id in self._settings.env_ids.tolist()]
             settings = self._domain.settings(**learner_settings["environment"])
-            self._environments = self._domain.make_environments(settings, seeds.tolist())
+            self._environments = self._domain.make_environments(settings, seeds)
             self._learner_settings = learner_settings
         return self._environments
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import enum
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,13 +26,6 @@ class LossOutput(NamedTuple):
     metrics: dict[str, tf.Tensor]
 
 
-class Source(enum.Enum):
-    """Where training batches come from."""
-
-    QUEUE = "queue"  # each unroll once, in the order of completion
-    REPLAY = "replay"  # sequences sampled from a prioritized replay
-
-
 class Algorithm(tf.Module, abc.ABC):
     """Decides what to do with network outputs when acting, and with unrolls when training.
 
@@ -42,14 +34,12 @@ class Algorithm(tf.Module, abc.ABC):
 
     Attributes:
       network: the network that is trained.
-      source: where training batches come from.
-      unroll_length: time steps in an unroll, all included.
+      steps_per_unroll: time steps in an unroll, all included.
       overlap: how many of them are the last ones of the environment's previous unroll.
       policy_info_spec: TensorSpecs (without batch dimension) of what `act` stores with each action.
     """
 
-    source: Source
-    unroll_length: int
+    steps_per_unroll: int
     overlap: int
     policy_info_spec: Any
 

@@ -11,7 +11,6 @@ import tensorflow as tf
 from seed_rl.errors import UserError
 from seed_rl.replay import PrioritizedReplay
 
-_NAME = "step"
 _MAX_TO_KEEP = 3
 
 
@@ -23,7 +22,6 @@ class Checkpoints:
 
     Args:
       directory: where they are kept; the newest three stay.
-      step: int64 variable that numbers them; saved, too.
       replay: saved beside them if given, the newest only.
       objects: what else to save, by name: tf.Modules, optimizers, variables.
     """
@@ -31,27 +29,23 @@ class Checkpoints:
     def __init__(
         self,
         directory: pathlib.Path,
-        step: tf.Variable,
         replay: PrioritizedReplay | None = None,
         **objects: Any,
     ):
         self._directory = directory
-        self._step = step
         self._replay = replay
-        self._checkpoint = tf.train.Checkpoint(step=step, **objects)
+        self._checkpoint = tf.train.Checkpoint(**objects)
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name=_NAME
+            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name="checkpoint"
         )
 
     def save(self) -> str:
-        """Saves, unless nothing was learnt since the newest checkpoint; returns the path."""
-        latest = self._manager.latest_checkpoint
-        if latest and pathlib.Path(latest).name == f"{_NAME}-{int(self._step)}":
-            return latest  # to write over the newest one would put it at risk
+        """Saves and returns the checkpoint's path."""
+        number = int(self._checkpoint.save_counter) + 1
         if self._replay is not None:
-            self._save_replay(self._replay)
-        path = self._manager.save(checkpoint_number=int(self._step))
-        self._drop_other_replays()  # only now: until here the checkpoint before needed its own
+            self._save_replay(self._replay, self._replay_directory(number))
+        path = self._manager.save(checkpoint_number=number)
+        self._drop_other_replays(number)  # only now: the checkpoint before needed its own
         return path
 
     def restore(self, init_checkpoint: str = "") -> str | None:
@@ -62,9 +56,9 @@ class Checkpoints:
         """
         path = self._manager.latest_checkpoint
         if path is None and init_checkpoint:
-            if not tf.io.gfile.glob(f"{init_checkpoint}.index"):
+            if not tf.io.gfile.exists(f"{init_checkpoint}.index"):
                 raise UserError(
-                    f"--init_checkpoint: expected a checkpoint such as .../checkpoints/step-1000, "
+                    "--init_checkpoint: expected a checkpoint such as checkpoints/checkpoint-7, "
                     f"got {init_checkpoint!r}, which does not exist."
                 )
             path = init_checkpoint
@@ -83,13 +77,12 @@ class Checkpoints:
                 f"--logdir or --init_checkpoint: the checkpoint {path} does not fit the "
                 f"network, environment and optimizer that the flags describe ({reason})."
             ) from error
-        replay = self._replay_directory()
+        replay = self._replay_directory(int(self._checkpoint.save_counter))
         if self._replay is not None and replay.exists():
             self._replay.load(replay)
 
-    def _save_replay(self, replay: PrioritizedReplay) -> None:
+    def _save_replay(self, replay: PrioritizedReplay, final: pathlib.Path) -> None:
         """Writes the replay under a temporary name first."""
-        final = self._replay_directory()
         partial = final.with_suffix(".partial")
         for leftover in (partial, final):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -97,10 +90,10 @@ class Checkpoints:
         replay.save(partial)
         partial.rename(final)
 
-    def _drop_other_replays(self) -> None:
+    def _drop_other_replays(self, number: int) -> None:
         for replay in self._directory.glob("replay-*"):
-            if replay != self._replay_directory():
+            if replay != self._replay_directory(number):
                 shutil.rmtree(replay)
 
-    def _replay_directory(self) -> pathlib.Path:
-        return self._directory / f"replay-{int(self._step)}"
+    def _replay_directory(self, number: int) -> pathlib.Path:
+        return self._directory / f"replay-{number}"

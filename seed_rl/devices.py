@@ -67,7 +67,9 @@ def training_strategy(devices: tuple[str, ...]) -> tf.distribute.Strategy:
 
 
 def _named_devices(settings: DeviceSettings) -> Devices:
-    training = _split(settings.training_devices) or ("/cpu:0",)
+    training = _split(settings.training_devices)
+    if not training:
+        raise UserError("--inference_devices: expected --training_devices beside it, got none.")
     inference = _split(settings.inference_devices) or training[-1:]
     _provide_logical_cpus([*training, *inference])
     known = {_short_name(device.name) for device in tf.config.list_logical_devices()}

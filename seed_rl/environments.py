@@ -66,8 +66,10 @@ class GymnasiumVector:
         step_type[self._was_last] = StepType.FIRST
         discount = 1 - (terminated | info.get(RETURN_ENDED, False)).astype(np.float32)
         discount[self._was_last] = 1
+        reward = reward.astype(np.float32)
+        reward[self._was_last] = 0
         self._was_last = is_last
-        return TimeStep(step_type, reward.astype(np.float32), discount, observation)
+        return TimeStep(step_type, reward, discount, observation)
 
     def close(self) -> None:
         self._env.close()

@@ -41,16 +41,19 @@ _RUNNING_SPEC = _Running(*(tf.TensorSpec([], dtype) for dtype in (tf.bool, tf.fl
 
 
 class EpisodeStatistics(tf.Module):
-    """Return and length of every environment's running episode, and a queue of those that have
-    ended.
+    """Return and length of each environment's running episode, and a queue of the ended ones.
 
     An episode whose beginning was not seen (its environment came in the middle of it) is not
-    reported.
+    reported, nor is one of an environment id that does not exist.
+
+    Args:
+      num_envs: environments; ids up to and including this are kept, those below are reported.
     """
 
     def __init__(self, num_envs: int):
         super().__init__()
-        self._running = EnvironmentTable(_RUNNING_SPEC, num_envs)
+        self._num_envs = num_envs
+        self._running = EnvironmentTable(_RUNNING_SPEC, num_envs + 1)
         self.ended = StructuredQueue(_EPISODE_SPEC, _CAPACITY)
 
     def update(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, time_step: TimeStep) -> None:
@@ -61,7 +64,7 @@ class EpisodeStatistics(tf.Module):
         returns = tf.where(is_first, 0.0, returns + time_step.reward)
         lengths = tf.where(is_first, 0, lengths + 1)
         self._running.write(env_ids, _Running(seen, returns, lengths))
-        ended = time_step.is_last() & seen
+        ended = time_step.is_last() & seen & (env_ids < self._num_envs)
         self.ended.enqueue_many(
             tf.nest.map_structure(
                 lambda x: tf.boolean_mask(x, ended), Episode(env_ids, returns, lengths)

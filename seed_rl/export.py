@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from seed_rl.algorithm import Algorithm
-from seed_rl.network import Network
+from seed_rl.network import Network, copy_weights
 from seed_rl.trajectories import TimeStep, time_step_spec
 from seed_rl.types import EnvironmentSpec
 
@@ -65,10 +65,12 @@ class ExportedPolicy(tf.Module):
 def export_policy(algorithm: Algorithm, spec: EnvironmentSpec, directory: pathlib.Path) -> None:
     """Writes the policy to `directory`, under a temporary name first: nobody sees half of it."""
     network = algorithm.create_network()
-    for copy, source in zip(network.variables, algorithm.network.variables, strict=True):
-        copy.assign(source)
-    partial = directory.with_suffix(".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    copy_weights(algorithm.network, network)
+    partial, old = directory.with_suffix(".partial"), directory.with_suffix(".old")
+    for leftover in partial, old:
+        shutil.rmtree(leftover, ignore_errors=True)
     tf.saved_model.save(ExportedPolicy(algorithm, network, spec), str(partial))
-    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        directory.rename(old)
     partial.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)

@@ -38,10 +38,10 @@ def unroll_step_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
 
 
 def unroll_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
-    """TensorSpecs of an unroll: [unroll_length, ...] but for the initial state."""
+    """TensorSpecs of an unroll: [steps_per_unroll, ...] but for the initial state."""
     step = unroll_step_spec(algorithm, spec)
     timed = tf.nest.map_structure(
-        lambda leaf: tf.TensorSpec([algorithm.unroll_length, *leaf.shape], leaf.dtype),
+        lambda leaf: tf.TensorSpec([algorithm.steps_per_unroll, *leaf.shape], leaf.dtype),
         step._replace(initial_state=()),
     )
     return timed._replace(initial_state=step.initial_state)
@@ -52,6 +52,12 @@ class CentralInference(tf.Module):
 
     Environments with ids from num_training_envs on are for evaluation: they act and are counted in
     the statistics, but their steps reach no unroll.
+
+    Args:
+      algorithm: says how unrolls are cut and what is stored with each action.
+      spec: of the environments.
+      num_training_envs, num_eval_envs: how many there are of each kind.
+      queue_capacity: completed unrolls that may wait.
 
     Attributes:
       unrolls: queue of completed unrolls. While it is full, actors wait.
@@ -71,18 +77,18 @@ class CentralInference(tf.Module):
         super().__init__()
         self._spec = spec
         self._num_training_envs = num_training_envs
-        self._num_eval_envs = num_eval_envs
         step_spec = unroll_step_spec(algorithm, spec)
-        num_envs = num_training_envs + num_eval_envs
+        self._num_envs = num_training_envs + num_eval_envs
+        rows = self._num_envs + 1  # one to spare, see _redirect
         with tf.device(_HOST):
-            self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), num_envs)
-            self._state = EnvironmentTable(step_spec.initial_state, num_envs)
-            self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
+            self._run_ids = EnvironmentTable(tf.TensorSpec([], tf.int64), rows)
+            self._state = EnvironmentTable(step_spec.initial_state, rows)
+            self._action = EnvironmentTable(tf.TensorSpec([], tf.int32), rows)
             self._store = UnrollStore(
-                step_spec, num_training_envs, algorithm.unroll_length, algorithm.overlap
+                step_spec, num_training_envs, algorithm.steps_per_unroll, algorithm.overlap
             )
             self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
-            self.episodes = EpisodeStatistics(num_envs)
+            self.episodes = EpisodeStatistics(self._num_envs)
             self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
 
     def make_function(self, policy: Policy) -> tf.function:
@@ -114,12 +120,14 @@ class CentralInference(tf.Module):
         self, policy: Policy, env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep
     ) -> tf.Tensor:
         """Takes one time step of some environments; returns their actions."""
+        env_ids = self._redirect(env_ids)
         is_new_run = self._run_ids.read(env_ids) != run_ids
         self._run_ids.write(env_ids, run_ids)
         state = _zero_where(is_new_run, self._state.read(env_ids))
         previous_action = _zero_where(is_new_run | time_step.is_first(), self._action.read(env_ids))
 
-        policy_step = policy(time_step, previous_action, state, env_ids)
+        acting_ids = tf.minimum(env_ids, self._num_envs - 1)
+        policy_step = policy(time_step, previous_action, state, acting_ids)
 
         self._state.write(env_ids, policy_step.state)
         self._action.write(env_ids, policy_step.action)
@@ -128,13 +136,28 @@ class CentralInference(tf.Module):
         self._record(env_ids, is_new_run, step)
         return policy_step.action
 
+    def _redirect(self, env_ids: tf.Tensor) -> tf.Tensor:
+        """Sends rows that must leave no trace to a spare environment, with the id num_envs.
+
+        They are rows with an id that does not exist, and those of an actor that was killed while it
+        waited in a batch which its successor then joined: of several rows the last one counts.
+        """
+        exists = (env_ids >= 0) & (env_ids < self._num_envs)
+        count = tf.size(env_ids)
+        is_same = tf.equal(env_ids[:, tf.newaxis], env_ids[tf.newaxis, :])
+        is_later = ~tf.sequence_mask(tf.range(1, count + 1), count)
+        is_replaced = tf.reduce_any(is_same & is_later, axis=1)
+        return tf.where(exists & ~is_replaced, env_ids, self._num_envs)
+
     def _record(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> None:
         """Adds training environments' steps to their unrolls and queues what this completes."""
-        if self._num_eval_envs:
-            is_training = env_ids < self._num_training_envs
-            env_ids, is_new_run, step = tf.nest.map_structure(
-                lambda x: tf.boolean_mask(x, is_training), (env_ids, is_new_run, step)
-            )
+        is_training = env_ids < self._num_training_envs
+        rows = (env_ids, is_new_run, step)
+        env_ids, is_new_run, step = tf.cond(
+            tf.reduce_all(is_training),
+            lambda: rows,
+            lambda: tf.nest.map_structure(lambda x: tf.boolean_mask(x, is_training), rows),
+        )
         self.steps.assign_add(tf.math.count_nonzero(~step.time_step.is_first()))
         self.unrolls.enqueue_many(self._store.append(env_ids, is_new_run, step))
 

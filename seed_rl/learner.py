@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pathlib
 import signal
 import time
@@ -14,7 +15,7 @@ import tf_keras
 from absl import logging
 
 from seed_rl import memory
-from seed_rl.algorithm import Algorithm, Source
+from seed_rl.algorithm import Algorithm
 from seed_rl.checkpoints import Checkpoints
 from seed_rl.devices import Devices, choose_devices
 from seed_rl.errors import UserError
@@ -42,7 +43,7 @@ class LearnerConfig:
       server_address: where actors connect.
       env_batch_size: environments of one actor, which all come in one call.
       settings, optimizer, devices: the learner's flags.
-      replay: the replay's flags; of no account for an algorithm that trains from the queue.
+      replay: the replay's flags; None trains straight from the queue of unrolls.
     """
 
     spec: EnvironmentSpec
@@ -53,7 +54,7 @@ class LearnerConfig:
     settings: LearnerSettings
     optimizer: OptimizerSettings
     devices: DeviceSettings
-    replay: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
+    replay: ReplaySettings | None = None
 
 
 class Learner:
@@ -88,10 +89,10 @@ class Learner:
         self._replay = self._make_replay()
         self._checkpoints = Checkpoints(
             self._logdir / "checkpoints",
-            step=self._training_step,
-            replay=self._replay if config.replay.checkpoint_replay else None,
+            replay=self._replay if config.replay and config.replay.checkpoint_replay else None,
             algorithm=self._algorithm,
             optimizer=self._updater.optimizer,
+            training_step=self._training_step,
             environment_steps=self._inference.steps,
         )
         self._restore()
@@ -125,7 +126,10 @@ class Learner:
 
     def run(self) -> None:
         """Trains until --total_environment_frames or `stop`."""
-        self._server.start()
+        try:
+            self._server.start()
+        except OSError as error:
+            raise UserError(f"--server_address: {error}") from error
         self._progress.say(f"Learner: serving at {', '.join(self._server.addresses)}.")
         saved = time.monotonic()
         try:
@@ -167,18 +171,18 @@ class Learner:
         path = self._checkpoints.save()
         export_policy(self._algorithm, self._config.spec, self._logdir / "policy")
         self._summaries.flush()
-        self._progress.say(f"Learner: saved {path}.")
+        self._progress.say(f"Learner: saved {path} ({self._counts()}).")
 
     def _restore(self) -> None:
         path = self._checkpoints.restore(self._config.settings.init_checkpoint)
         if path:
-            self._progress.say(
-                f"Learner: resuming from {path} (training step {int(self._training_step):,}, "
-                f"{self.frames:,} frames)."
-            )
+            self._progress.say(f"Learner: resuming from {path} ({self._counts()}).")
+
+    def _counts(self) -> str:
+        return f"training step {int(self._training_step):,}, {self.frames:,} frames"
 
     def _make_replay(self) -> PrioritizedReplay | None:
-        if self._algorithm.source is not Source.REPLAY:
+        if self._config.replay is None:
             return None
         leaves = tf.nest.flatten(unroll_spec(self._algorithm, self._config.spec))
         specs = [ArraySpec.of(leaf.shape, leaf.dtype.as_numpy_dtype) for leaf in leaves]
@@ -186,7 +190,7 @@ class Learner:
 
     def _make_source(self) -> BatchSource:
         batch_size = self._config.settings.batch_size
-        if self._replay is None:
+        if self._replay is None or self._config.replay is None:
             return QueueSource(self._inference.unrolls, batch_size)
         return ReplaySource(
             self._inference.unrolls, self._replay, self._algorithm, batch_size, self._config.replay
@@ -202,8 +206,14 @@ class Learner:
                 "seed": settings.seed,
             },
         )
+        functions = []
+        for i, policy in enumerate(self._copies.policies()):
+            # Functions traced alike under one seed would draw the same random numbers.
+            tf.random.set_seed(settings.seed + i)
+            functions.append(self._inference.make_function(policy))
+            functions[-1].get_concrete_function()
         server.bind(
-            [self._inference.make_function(policy) for policy in self._copies.policies()],
+            functions,
             name="inference",
             max_batch_size=self._inference_batch_size(devices),
             timeout_ms=settings.inference_timeout_ms,
@@ -211,29 +221,29 @@ class Learner:
         return server
 
     def _inference_batch_size(self, devices: Devices) -> int:
-        size, least = self._config.settings.inference_batch_size, self._config.env_batch_size
-        if size == -1:
-            return max(least, self._config.settings.num_envs // (2 * len(devices.inference)))
-        if size < least:
+        settings, call = self._config.settings, self._config.env_batch_size
+        if settings.inference_batch_size == -1:
+            share = settings.num_envs / (2 * len(devices.inference))
+            return max(1, math.ceil(share / call)) * call
+        if settings.inference_batch_size < call:
             raise UserError(
-                f"--inference_batch_size: expected at least the {least} of --env_batch_size, which "
-                f"come in one call, or -1, got {size}."
+                f"--inference_batch_size: expected at least the {call} of --env_batch_size, which "
+                f"come in one call, or -1, got {settings.inference_batch_size}."
             )
-        return size
+        return settings.inference_batch_size
 
     def _updates_in_all(self) -> int:
         """Training steps until --total_environment_frames."""
         settings = self._config.settings
-        trained = self._algorithm.unroll_length - self._algorithm.overlap
+        trained = self._algorithm.steps_per_unroll - self._algorithm.overlap
         frames = settings.batch_size * trained * self._config.spec.frames_per_step
-        ratio = self._config.replay.replay_ratio if self._algorithm.source is Source.REPLAY else 1.0
+        ratio = self._config.replay.replay_ratio if self._config.replay else 1.0
         return max(1, int(settings.total_environment_frames * ratio / frames))
 
     def _check_memory(self) -> None:
         """Prints what the tables will take; refuses more than there is."""
         settings, unroll = self._config.settings, unroll_spec(self._algorithm, self._config.spec)
-        replay = self._config.replay if self._algorithm.source is Source.REPLAY else None
-        tables = memory.tables(memory.spec_bytes(unroll), settings, replay)
+        tables = memory.tables(memory.spec_bytes(unroll), settings, self._config.replay)
         for table in tables:
             self._progress.say(f"Memory for {table}.")
         memory.check_fits(tables, memory.available_bytes())
@@ -243,6 +253,10 @@ def run(config: LearnerConfig) -> None:
     """Runs a learner in this process until training has ended, or SIGTERM or SIGINT comes."""
     if not config.settings.logdir:
         raise UserError("--logdir: expected a folder for checkpoints and summaries, got nothing.")
+    try:
+        pathlib.Path(config.settings.logdir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--logdir: expected a folder to write to, got {error}.") from error
     learner = Learner(config)
     for number in signal.SIGTERM, signal.SIGINT:
         signal.signal(number, learner.stop)

@@ -36,19 +36,22 @@ class LearnerSettings:
     )
     unroll_queue_max_size: int = setting(
         0,
-        "Completed unrolls that may wait; then actors wait, too (0: as many as a batch).",
+        "Completed unrolls that may wait, then actors wait, too; at least --batch_size.",
         minimum=0,
     )
     inference_batch_size: int = setting(
         -1,
-        "Largest inference batch (-1: half of --num_envs, so that acting and inference overlap).",
+        "Largest inference batch, in environments (-1: half of --num_envs, shared by the inference "
+        "devices, so that acting and inference overlap).",
         minimum=-1,
     )
     inference_timeout_ms: int = setting(
         20, "An inference batch goes out at the latest after this, full or not.", minimum=1
     )
     save_checkpoint_secs: int = setting(1800, "Seconds between checkpoints.", minimum=1)
-    init_checkpoint: str = setting("", "Checkpoint to start from when --logdir has none.")
+    init_checkpoint: str = setting(
+        "", "Checkpoint to start from, counters included, when --logdir has none."
+    )
     log_batch_frequency: int = setting(
         100, "Training steps between summaries of the losses.", minimum=1
     )
@@ -79,7 +82,9 @@ class OptimizerSettings:
     learning_rate_decay: bool = setting(
         False, "Lets the learning rate fall linearly to 0 at --total_environment_frames."
     )
-    adam_beta1: float = setting(0.9, "Adam's decay of the first moment.", minimum=0.0, maximum=1.0)
+    adam_beta1: float = setting(
+        0.9, "Adam's decay of the first moment.", minimum=0.0, maximum=0.9999
+    )
     adam_epsilon: float = setting(1e-3, "Adam's epsilon.", minimum=0.0)
     clip_norm: float = setting(40.0, "Bound on the global gradient norm (0: none).", minimum=0.0)
 
@@ -96,13 +101,15 @@ class DeviceSettings:
     )
     training_devices: str = setting(
         "",
-        "Devices that train, such as '/gpu:0,/gpu:1' or '/cpu:0,/cpu:1' (unset: by the machine).",
+        "Devices that train, such as '/gpu:0,/gpu:1' or '/cpu:0,/cpu:1' (unset: those of the "
+        "machine).",
     )
     inference_devices: str = setting(
-        "", "Devices that run inference (unset: chosen by the machine)."
+        "", "With --training_devices: devices that run inference (unset: the last that trains)."
     )
     precision: str = setting(
         "float32",
-        "Of convolutions and matrix products; weights, losses and state are float32 in any case.",
+        "Of torsos and LSTMs, where the domain's networks offer it; weights, state, heads and "
+        "losses are float32 in any case.",
         choices=("float32", "bfloat16"),
     )

@@ -259,8 +259,9 @@ class Run:
         if code != 0 and not self._stops_asked:
             tail = "\n  ".join(_tail(learner.log))
             say(f"The last lines of {_shown(learner.log)}:\n  {tail}", sys.stderr)
-        same_logdir = f"--logdir={_shown(self._logdir)}"
-        say(f"The learner {ending(code)}. To go on from its last checkpoint, add {same_logdir}.")
+        say(f"The learner {ending(code)}.")
+        if (self._logdir / "checkpoints" / "checkpoint").exists():
+            say(f"To go on from its last checkpoint, add --logdir={_shown(self._logdir)}.")
 
 
 def _main_program(environment: str, agent: str) -> list[str]:

@@ -13,6 +13,7 @@ from seed_rl import actor
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
 from seed_rl.errors import UserError
+from seed_rl.grpc import addresses
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.replay import ReplaySettings
 from seed_rl.settings import setting
@@ -31,6 +32,9 @@ class RunSettings:
     run_mode: str = setting("learner", "Role of this process.", choices=("learner", "actor"))
     server_address: str = setting(
         "unix:/tmp/seed_rl.sock", "Where the learner serves: unix:/path or host:port."
+    )
+    insecure_network: bool = setting(
+        False, "Allows a --server_address beyond this machine: traffic is not encrypted."
     )
 
 
@@ -77,6 +81,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
     logging.set_verbosity(logging.INFO)
     settings = Settings()
     try:
+        _check_address(settings[RunSettings])
         if settings[RunSettings].run_mode == "actor":
             actor.exit_on_signals()
             address = settings[RunSettings].server_address
@@ -86,6 +91,18 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _check_address(settings: RunSettings) -> None:
+    try:
+        addresses.check(settings.server_address)
+    except ValueError as error:
+        raise UserError(f"--server_address: {error}") from error
+    if not addresses.is_local(settings.server_address) and not settings.insecure_network:
+        raise UserError(
+            "--server_address: expected unix:/path or a loopback host, since traffic is not "
+            f"encrypted, or --insecure_network beside it, got {settings.server_address!r}."
+        )
 
 
 def _run_learner(experiment: Experiment, settings: Settings) -> None:
@@ -104,6 +121,6 @@ def _run_learner(experiment: Experiment, settings: Settings) -> None:
             settings=settings[LearnerSettings],
             optimizer=settings[OptimizerSettings],
             devices=settings[DeviceSettings],
-            replay=settings[ReplaySettings] if has_replay else ReplaySettings(),
+            replay=settings[ReplaySettings] if has_replay else None,
         )
     )

@@ -49,6 +49,7 @@ def tables(
     envs, capacity = settings.num_training_envs, settings.unroll_queue_capacity
     found = [
         Table("unrolls in the making", envs, unroll_bytes, "--num_envs and --unroll_length"),
+        Table("batch", settings.batch_size, unroll_bytes, "--batch_size and --unroll_length"),
         Table("queue", capacity, unroll_bytes, "--unroll_queue_max_size and --unroll_length"),
     ]
     if replay:
@@ -87,5 +88,13 @@ def available_bytes() -> int:
     limit = pathlib.Path("/sys/fs/cgroup/memory.max")
     if limit.exists() and (text := limit.read_text().strip()) != "max":
         used = int(pathlib.Path("/sys/fs/cgroup/memory.current").read_text())
-        available = min(available, int(text) - used)
+        available = min(available, int(text) - used + _reclaimable_bytes())
     return available
+
+
+def _reclaimable_bytes() -> int:
+    """Of what counts as used by the control group, the cached files that it would give up."""
+    for line in pathlib.Path("/sys/fs/cgroup/memory.stat").read_text().splitlines():
+        if line.startswith("inactive_file "):
+            return int(line.split()[1])
+    return 0

@@ -42,6 +42,12 @@ def build(network: Network, spec: EnvironmentSpec) -> Network:
     return network
 
 
+def copy_weights(source: Network, target: Network) -> None:
+    """Gives `target` the weights of `source`, a network of the same make."""
+    for new, old in zip(source.variables, target.variables, strict=True):
+        old.assign(new)
+
+
 def run_one_step(
     network: Network, time_step: TimeStep, previous_action: tf.Tensor, state: Any
 ) -> tuple[Any, Any]:

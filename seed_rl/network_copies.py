@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from seed_rl.algorithm import Algorithm
 from seed_rl.devices import Devices
-from seed_rl.inference import Policy
-from seed_rl.network import Network
+from seed_rl.inference import Policy, network_policy
+from seed_rl.network import Network, copy_weights
 from seed_rl.packing import pack, unpack
 from seed_rl.trajectories import PolicyStep, TimeStep
 
@@ -44,10 +44,7 @@ class NetworkCopies(tf.Module):
     def publish(self) -> None:
         """Gives all copies the trained network's weights."""
         for network in self._networks:
-            for copy, source in zip(
-                network.variables, self._algorithm.network.variables, strict=True
-            ):
-                copy.assign(source)
+            copy_weights(self._algorithm.network, network)
 
     def policies(self) -> Sequence[Policy]:
         """The behaviour policy on each inference device."""
@@ -57,26 +54,33 @@ class NetworkCopies(tf.Module):
         ]
 
     def _policy(self, device: str, network: Network) -> Policy:
-        def run(
-            time_step: TimeStep, previous_action: tf.Tensor, state: Any, env_ids: tf.Tensor
-        ) -> PolicyStep:
-            with tf.device(device):
-                return self._algorithm.act(network, time_step, previous_action, state, env_ids)
-
-        return compiled(run, self._batch_size) if self._devices.compiled else run
+        policy = network_policy(self._algorithm, network)
+        if self._devices.compiled:
+            return pad_rows(compiled(policy, device), self._batch_size)
+        return on_device(policy, device)
 
 
-def compiled(policy: Policy, batch_size: int) -> Policy:
-    """The policy compiled by XLA; batches have one size, observations cross over packed."""
+def on_device(policy: Policy, device: str) -> Policy:
+    """The policy, run on a device."""
 
-    def packed_policy(time_step: TimeStep, *others: Any) -> PolicyStep:
+    def run(*inputs: Any) -> PolicyStep:
+        with tf.device(device):
+            return policy(*inputs)
+
+    return run
+
+
+def compiled(policy: Policy, device: str) -> Policy:
+    """The policy compiled by XLA for a device, to which observations cross packed."""
+
+    def run(time_step: TimeStep, *others: Any) -> PolicyStep:
         spec = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape[1:], x.dtype), time_step)
-        run = tf.function(
+        run_packed = tf.function(
             lambda packed, *others: policy(unpack(packed, spec), *others), jit_compile=True
         )
-        return run(pack(time_step, spec), *others)
+        return on_device(run_packed, device)(pack(time_step, spec), *others)
 
-    return pad_rows(packed_policy, batch_size)
+    return run
 
 
 def pad_rows(policy: Policy, batch_size: int) -> Policy:

@@ -93,16 +93,16 @@ class Progress:
             say(self._line(), self._stream)
 
     def _line(self) -> str:
-        """The state in words; short enough for a terminal of 80 columns."""
+        """The state in words, as short as they can be: a terminal may have 80 columns."""
         assert self._latest
         _, frames, _ = self._latest
         frame_rate, step_rate = self._rates()
         seconds_left = max(0, self._total_frames - frames) / frame_rate if frame_rate else None
         parts = (
             f"{format_count(frames)}/{format_count(self._total_frames)} frames"
-            f" {frames / self._total_frames:.0%}",
+            f" {frames / self._total_frames:.1%}",
             f"{_or_dash(frame_rate, format_count)} frames/s",
-            f"{_or_dash(step_rate, format_count)} steps/s",
+            f"{_or_dash(step_rate, format_count)} updates/s",
             f"return {_or_dash(self._mean_return, '{:.2f}'.format)}",
             f"{_or_dash(seconds_left, format_duration)} left",
         )

@@ -30,11 +30,12 @@ def make_optimizer(
     settings: OptimizerSettings, updates_in_all: int
 ) -> tf_keras.optimizers.Optimizer:
     """Adam; `updates_in_all` is when a falling learning rate reaches 0."""
-    learning_rate: Any = settings.learning_rate
-    if settings.learning_rate_decay:
-        learning_rate = tf_keras.optimizers.schedules.PolynomialDecay(
-            settings.learning_rate, updates_in_all, end_learning_rate=0.0
-        )
+    # A schedule even if it is constant: a plain rate is a variable, which checkpoints bring back.
+    learning_rate = tf_keras.optimizers.schedules.PolynomialDecay(
+        settings.learning_rate,
+        updates_in_all,
+        end_learning_rate=0.0 if settings.learning_rate_decay else settings.learning_rate,
+    )
     return tf_keras.optimizers.Adam(
         learning_rate, beta_1=settings.adam_beta1, epsilon=settings.adam_epsilon
     )
@@ -112,7 +113,9 @@ class Updater(tf.Module):
             tape.watch(variables)
             output = self._algorithm.loss(transpose_time(unrolls))
             loss = tf.reduce_sum(weights * output.loss) / self._batch_size
-        gradients = tape.gradient(loss, variables)
+        gradients = tape.gradient(
+            loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
         # Summed before they are clipped, so that the bound holds for the whole batch's gradient.
         context = tf.distribute.get_replica_context()
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)

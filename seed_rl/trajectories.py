@@ -19,6 +19,8 @@ __all__ = [
     "StepType",
     "TimeStep",
     "Unroll",
+    "experience_mask",
+    "merge_outer",
     "time_step_spec",
     "transpose_time",
     "zeros_like_spec",
@@ -72,3 +74,17 @@ def transpose_time(unroll: Unroll) -> Unroll:
 
     swapped = tf.nest.map_structure(swap, unroll._replace(initial_state=()))
     return swapped._replace(initial_state=unroll.initial_state)
+
+
+def experience_mask(step_type: tf.Tensor) -> tf.Tensor:
+    """Which transitions are experience: float32 [T, B], 0 for those from LAST to FIRST, else 1.
+
+    Args:
+      step_type: int32 [T + 1, B], of the steps that the transitions join.
+    """
+    return tf.cast(step_type[:-1] != StepType.LAST, tf.float32)
+
+
+def merge_outer(x: tf.Tensor) -> tf.Tensor:
+    """Merges the first two dimensions: [T, B, ...] -> [T * B, ...]."""
+    return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from seed_rl.trajectories import Unroll
+from seed_rl.trajectories import Unroll, merge_outer
 
 
 class EnvironmentTable(tf.Module):
@@ -47,10 +47,8 @@ class EnvironmentTable(tf.Module):
     def move_to_front(self, env_ids: tf.Tensor, count: int) -> None:
         """Copies the last `count` rows of each of the environments int32 [N] over its first."""
         rows = self.read(self.ids(env_ids, self._width - count, count))
-        flat = tf.nest.map_structure(
-            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), rows
-        )
-        self.write(tf.reshape(self.ids(env_ids, 0, count), [-1]), flat)
+        ids = tf.reshape(self.ids(env_ids, 0, count), [-1])
+        self.write(ids, tf.nest.map_structure(merge_outer, rows))
 
 
 class UnrollStore(tf.Module):
@@ -80,8 +78,7 @@ class UnrollStore(tf.Module):
         self._position = EnvironmentTable(tf.TensorSpec([], tf.int32), num_envs)
 
     def append(self, env_ids: tf.Tensor, is_new_run: tf.Tensor, step: Unroll) -> Unroll:
-        """Adds one time step to the unrolls of some environments and takes out the ones this
-        completes.
+        """Adds one time step of some environments; takes out the unrolls that this completes.
 
         Args:
           env_ids: int32 [N], all different.

@@ -113,8 +113,8 @@ def time_steps(rng: np.random.Generator, length: int, batch_size: int) -> TimeSt
 
 def unrolls(algorithm: Algorithm, batch_size: int, rng: np.random.Generator) -> Unroll:
     """Random batch-major unrolls for an agent on SPEC."""
-    outer = (batch_size, algorithm.unroll_length)
-    steps = time_steps(rng, algorithm.unroll_length, batch_size)
+    outer = (batch_size, algorithm.steps_per_unroll)
+    steps = time_steps(rng, algorithm.steps_per_unroll, batch_size)
 
     def random(shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
         if dtype.is_integer:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from agents.blocks import frame_stack
 from agents.blocks.lstm import ResettingLSTM
 from seed_rl.network import Network
-from seed_rl.trajectories import TimeStep
+from seed_rl.trajectories import TimeStep, merge_outer
 
 
 class RecurrentState(NamedTuple):
@@ -27,6 +27,8 @@ class RecurrentState(NamedTuple):
 
 class RecurrentNetwork(Network):
     """[Frame stack ->] torso -> with previous action and reward [-> LSTM] -> head.
+
+    The reward is an input, too, clipped to [-1, 1].
 
     Args:
       torso: from observations [N, ...] to features float32 [N, F].
@@ -92,9 +94,5 @@ class RecurrentNetwork(Network):
 def _merge_time(function: Callable[[Any], tf.Tensor], inputs: Any) -> tf.Tensor:
     """Applies a function over [N, ...] to a structure of tensors [T, B, ...]."""
     outer = tf.shape(tf.nest.flatten(inputs)[0])[:2]
-    merged = function(
-        tf.nest.map_structure(
-            lambda x: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)), inputs
-        )
-    )
+    merged = function(tf.nest.map_structure(merge_outer, inputs))
     return tf.reshape(merged, tf.concat([outer, tf.shape(merged)[1:]], 0))

@@ -7,12 +7,20 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from agents.blocks.rewards import clip_rewards
 from agents.r2d2 import returns
 from agents.r2d2.exploration import epsilon_greedy, epsilons
 from agents.r2d2.settings import R2D2Settings
-from seed_rl.algorithm import Algorithm, LossOutput, Source
-from seed_rl.network import Network, run_one_step
-from seed_rl.trajectories import PolicyStep, StepType, TimeStep, Unroll, transpose_time
+from seed_rl.algorithm import Algorithm, LossOutput
+from seed_rl.network import Network, copy_weights, run_one_step
+from seed_rl.trajectories import (
+    PolicyStep,
+    StepType,
+    TimeStep,
+    Unroll,
+    experience_mask,
+    transpose_time,
+)
 
 
 class ActingValues(NamedTuple):
@@ -36,8 +44,6 @@ class R2D2(Algorithm):
     of them.
     """
 
-    source = Source.REPLAY
-
     def __init__(
         self,
         create_network: Callable[[], Network],
@@ -50,7 +56,7 @@ class R2D2(Algorithm):
         self._epsilons = epsilons(
             num_training_envs, num_eval_envs, settings.exploration_epsilon, settings.eval_epsilon
         )
-        self.unroll_length = settings.burn_in + settings.unroll_length + 1
+        self.steps_per_unroll = settings.burn_in + settings.unroll_length + 1
         self.overlap = settings.burn_in + 1
         self.policy_info_spec = ActingValues(
             tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.float32)
@@ -79,7 +85,7 @@ class R2D2(Algorithm):
         q_values = self._burned_in_q_values(self.network, unrolls)
         target_q_values = self._burned_in_q_values(self.target_network, unrolls)
         trained = self._without_burn_in(unrolls)
-        valid = tf.cast(trained.time_step.step_type[:-1] != StepType.LAST, tf.float32)
+        valid = experience_mask(trained.time_step.step_type)
 
         greedy = tf.argmax(q_values, axis=-1, output_type=tf.int32)
         targets = self._targets(trained.time_step, returns.select(target_q_values, greedy))
@@ -97,7 +103,7 @@ class R2D2(Algorithm):
     def initial_priorities(self, unrolls: Unroll) -> tf.Tensor:
         """From the values that acting computed, online network on both sides (Ape-X, section 3)."""
         trained = self._without_burn_in(transpose_time(unrolls))
-        valid = tf.cast(trained.time_step.step_type[:-1] != StepType.LAST, tf.float32)
+        valid = experience_mask(trained.time_step.step_type)
         targets = self._targets(trained.time_step, trained.policy_info.greatest)
         td_errors = targets - trained.policy_info.chosen[:-1]
         return returns.sequence_priorities(td_errors, valid, self._settings.priority_eta)
@@ -108,17 +114,14 @@ class R2D2(Algorithm):
 
     @tf.function
     def _update_target(self) -> None:
-        for target, source in zip(
-            self.target_network.variables, self.network.variables, strict=True
-        ):
-            target.assign(source)
+        copy_weights(self.network, self.target_network)
 
     def _targets(self, time_step: TimeStep, values: tf.Tensor) -> tf.Tensor:
         """Rescaled n-step targets [T, B] from rescaled bootstrap values [T + 1, B]."""
         settings = self._settings
         epsilon = settings.value_function_rescaling_epsilon
         n_step = returns.n_step_returns(
-            rewards=time_step.reward[1:],
+            rewards=clip_rewards(time_step.reward[1:], settings.max_abs_reward),
             discounts=settings.discounting * time_step.discount[1:],
             values=returns.unscale(values, epsilon),
             is_last=time_step.step_type[:-1] == StepType.LAST,

@@ -29,6 +29,9 @@ class R2D2Settings:
         minimum=0.0,
         maximum=1.0,
     )
+    max_abs_reward: float = setting(
+        0.0, "Rewards are clipped to +- this when training (0: not clipped).", minimum=0.0
+    )
     exploration_epsilon: float = setting(
         0.4,
         "Environment i of N explores with this to the power 1 + 7 i / (N - 1).",

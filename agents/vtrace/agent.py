@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from agents.blocks.rewards import clip_rewards
 from agents.vtrace.settings import VTraceSettings
 from agents.vtrace.vtrace import vtrace_returns
-from seed_rl.algorithm import Algorithm, LossOutput, Source
+from seed_rl.algorithm import Algorithm, LossOutput
 from seed_rl.network import Network, run_one_step
-from seed_rl.trajectories import PolicyStep, StepType, TimeStep, Unroll
+from seed_rl.trajectories import PolicyStep, TimeStep, Unroll, experience_mask
 
 
 class ActorCriticOutput(NamedTuple):
@@ -29,7 +30,6 @@ class ActorCriticOutput(NamedTuple):
 class VTrace(Algorithm):
     """Off-policy actor-critic whose networks return an ActorCriticOutput."""
 
-    source = Source.QUEUE
     overlap = 1  # an unroll's last step only bootstraps; it is the next unroll's first
 
     def __init__(
@@ -37,7 +37,7 @@ class VTrace(Algorithm):
     ):
         super().__init__(create_network)
         self._settings = settings
-        self.unroll_length = settings.unroll_length + 1
+        self.steps_per_unroll = settings.unroll_length + 1
         self.policy_info_spec = tf.TensorSpec([num_actions], tf.float32, "policy_logits")
         self._entropy_cost = _EntropyCost(settings)
 
@@ -66,11 +66,11 @@ class VTrace(Algorithm):
         logits, behaviour_logits = output.policy_logits[:-1], unrolls.policy_info[:-1]
         actions = unrolls.action[:-1]
         log_probs = _log_prob(logits, actions)
-        valid = tf.cast(unrolls.time_step.step_type[:-1] != StepType.LAST, tf.float32)
+        valid = experience_mask(unrolls.time_step.step_type)
 
         returns = vtrace_returns(
             log_rhos=tf.stop_gradient(log_probs) - _log_prob(behaviour_logits, actions),
-            rewards=_clip_rewards(unrolls.time_step.reward[1:], settings.max_abs_reward),
+            rewards=clip_rewards(unrolls.time_step.reward[1:], settings.max_abs_reward),
             discounts=settings.discounting * unrolls.time_step.discount[1:],
             values=tf.stop_gradient(output.value[:-1]),
             bootstrap_value=tf.stop_gradient(output.value[-1]),
@@ -123,10 +123,6 @@ class _EntropyCost(tf.Module):
         if self._target is None:
             return bonus
         return bonus + self.value() * tf.stop_gradient(entropy - valid * self._target)
-
-
-def _clip_rewards(rewards: tf.Tensor, max_abs_reward: float) -> tf.Tensor:
-    return tf.clip_by_value(rewards, -max_abs_reward, max_abs_reward) if max_abs_reward else rewards
 
 
 def _log_prob(logits: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:

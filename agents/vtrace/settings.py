@@ -18,7 +18,7 @@ class VTraceSettings:
         None, "Entropy (nats) to hold by adapting the entropy cost; unset: the cost is constant."
     )
     entropy_cost_adjustment_speed: float = setting(
-        10.0, "How fast the entropy cost follows --target_entropy.", minimum=0.0
+        10.0, "How fast the entropy cost follows --target_entropy.", minimum=1e-6
     )
     kl_cost: float = setting(
         0.0, "Weight of the KL divergence from the behaviour policy.", minimum=0.0

@@ -1,5 +1,6 @@
 """Addresses of a server: "unix:/path" or "host:port"."""
 
+import ipaddress
 import re
 
 _UNIX_PREFIX = "unix:"
@@ -26,6 +27,17 @@ def unix_path(address: str) -> str | None:
     if not address.startswith(_UNIX_PREFIX):
         return None
     return address.removeprefix(_UNIX_PREFIX)
+
+
+def is_local(address: str) -> bool:
+    """Whether only this machine can reach a server at a (checked) address."""
+    if unix_path(address) is not None:
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, of whatever
+        return False
 
 
 def with_port(address: str, port: int) -> str:

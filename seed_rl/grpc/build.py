@@ -74,15 +74,14 @@ def build(directory: Path = SOURCE_DIR) -> None:
     build_dir = directory / "build"
     made_from = fingerprint(directory)  # Before: a source may change while the compiler runs.
     _mark(directory).unlink(missing_ok=True)
-    _run(
-        # Fresh: a cache of another environment would go on naming that one's files.
-        ["cmake", "--fresh", "-G", "Ninja", "-S", str(directory), "-B", str(build_dir)]
-        + [
-            f"-DPython_EXECUTABLE={sys.executable}",
-            f"-DTENSORFLOW_COMPILE_FLAGS={' '.join(tf.sysconfig.get_compile_flags())}",
-            f"-DTENSORFLOW_LINK_FLAGS={' '.join(tf.sysconfig.get_link_flags())}",
-        ]
-    )
+    definitions = {
+        "Python_EXECUTABLE": sys.executable,
+        "TENSORFLOW_COMPILE_FLAGS": " ".join(tf.sysconfig.get_compile_flags()),
+        "TENSORFLOW_LINK_FLAGS": " ".join(tf.sysconfig.get_link_flags()),
+    }
+    # Fresh: a cache of another environment would go on naming that one's files.
+    configure = ["cmake", "--fresh", "-G", "Ninja", "-S", str(directory), "-B", str(build_dir)]
+    _run(configure + [f"-D{name}={value}" for name, value in definitions.items()])
     _run(["cmake", "--build", str(build_dir), "--parallel", str(os.cpu_count())])
     _mark(directory).write_text(made_from)
 

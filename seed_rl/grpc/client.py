@@ -5,6 +5,8 @@ import functools
 import json
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -29,6 +31,7 @@ _CHANNEL_OPTIONS = {
     "grpc.use_local_subchannel_pool": 1,
     "grpc.enable_http_proxy": 0,
 }
+_RETRY_SECONDS = 0.1
 
 
 class Client:
@@ -139,11 +142,6 @@ class Client:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        # The server would go on to wait for rows of an open stream.
-        if "_connection" in self.__dict__:
-            self.close()
-
 
 class _Connection:
     """One channel with one stream of calls."""
@@ -155,19 +153,30 @@ class _Connection:
         self._requests: queue.SimpleQueue[service_pb2.CallRequest | None] = queue.SimpleQueue()
         # gRPC reads the requests in a thread of its own until it meets None.
         self._replies = self._stub.Call(iter(self._requests.get, None), wait_for_ready=True)
+        # Also when forgotten: the server would go on to wait for rows of an open stream. And also
+        # at exit, but before gRPC's threads are frozen: later, close() would wait for them forever.
+        self._finalizer = weakref.finalize(
+            self, _close, self._requests, self._replies, self._channel
+        )
 
     def describe(self, timeout: float) -> service_pb2.Description:
         """Waits until the server is there."""
-        try:
-            return self._stub.Describe(
-                service_pb2.DescribeRequest(), wait_for_ready=True, timeout=timeout
-            )
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise errors.from_status(error.code(), error.details()) from None
-            raise errors.ConnectionTimeoutError(
-                f"no server answered at {self._address} within {timeout:g} seconds"
-            ) from None
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return self._stub.Describe(
+                    service_pb2.DescribeRequest(),
+                    wait_for_ready=True,
+                    timeout=max(end - time.monotonic(), 0.0),
+                )
+            except grpc.RpcError as error:
+                if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                    raise errors.ConnectionTimeoutError(
+                        f"no server answered at {self._address} within {timeout:g} seconds"
+                    ) from None
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise errors.from_status(error.code(), error.details()) from None
+                time.sleep(_RETRY_SECONDS)  # It went away while it answered; perhaps it restarts.
 
     def exchange(
         self, request: service_pb2.CallRequest, timeout: float | None
@@ -206,6 +215,10 @@ class _Connection:
             timer.cancel()
 
     def close(self) -> None:
-        self._requests.put(None)
-        self._replies.cancel()
-        self._channel.close()
+        self._finalizer()
+
+
+def _close(requests: queue.SimpleQueue, replies: grpc.Call, channel: grpc.Channel) -> None:
+    requests.put(None)
+    replies.cancel()
+    channel.close()

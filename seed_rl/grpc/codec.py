@@ -36,7 +36,7 @@ class MethodCodec:
                     f"argument '{path}': expected {expected}, got {array.dtype} {shape}"
                 )
         if self._method.max_batch_size is not None and not add_rows:
-            self._check_rows(arrays)
+            self._check_rows(arrays, self._method.max_batch_size)
         tensors = [
             service_pb2.Tensor(
                 dtype=spec.dtype,
@@ -70,7 +70,7 @@ class MethodCodec:
         _, first = self._paths_and_specs[0]
         return arrays[0].ndim == len(first.shape) - 1
 
-    def _check_rows(self, arrays: list[np.ndarray]) -> None:
+    def _check_rows(self, arrays: list[np.ndarray], max_rows: int) -> None:
         rows = len(arrays[0])
         for (path, spec), array in zip(self._paths_and_specs, arrays, strict=True):
             if len(array) != rows:
@@ -78,10 +78,9 @@ class MethodCodec:
                     f"argument '{path}': expected {spec} with {rows} rows like the first, "
                     f"got {len(array)}"
                 )
-        if not 1 <= rows <= self._method.max_batch_size:
+        if not 1 <= rows <= max_rows:
             raise InvalidArgumentError(
-                f"method '{self._method.name}': expected 1 to {self._method.max_batch_size} rows, "
-                f"got {rows}"
+                f"method '{self._method.name}': expected 1 to {max_rows} rows, got {rows}"
             )
 
 

@@ -75,8 +75,11 @@ def test_flags_that_do_not_parse(flag: str, parts: list[str], tmp_path: Path) ->
         ("--num_envs=8 --num_eval_envs=8", ["--num_eval_envs", "--num_envs", "got 8"]),
         ("--replay_buffer_size=100000000", ["--replay_buffer_size", "GiB"]),
         ("--inference_batch_size=4", ["--inference_batch_size", "--env_batch_size", "got 4"]),
-        ("--init_checkpoint=/nowhere/step-1", ["--init_checkpoint", "/nowhere/step-1"]),
+        ("--init_checkpoint=/nowhere/checkpoint-1", ["--init_checkpoint", "/nowhere/checkpoint-1"]),
         ("--logdir=", ["--logdir", "got nothing"]),
+        ("--logdir=/proc/version/x", ["--logdir", "/proc/version"]),
+        ("--server_address=nonsense", ["--server_address", "'nonsense'", "host:port"]),
+        ("--server_address=0.0.0.0:80", ["--server_address", "0.0.0.0:80", "--insecure_network"]),
     ],
 )
 def test_flags_that_cannot_be_followed(flags: str, parts: list[str], tmp_path: Path) -> None:

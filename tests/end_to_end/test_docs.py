@@ -46,7 +46,7 @@ def test_tutorials_environment_trains(tutorial: Path) -> None:
     assert len(returns) > 10
 
 
-@pytest.mark.parametrize("arguments", commands(README), ids=" ".join)
+@pytest.mark.parametrize("arguments", list(commands(README)), ids=" ".join)
 def test_readmes_command_parses(arguments: list[str], tmp_path: Path) -> None:
     if "--help" in arguments:
         _, output = run(tmp_path / "log", RUN_LOCAL, *arguments, imports=False)

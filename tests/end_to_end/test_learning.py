@@ -9,7 +9,7 @@ import pytest
 from tests.end_to_end.processes import REPOSITORY, run, run_local, scalars
 
 NEARLY_BEST = 0.9  # of 1; random play has -0.6
-FRAMES = {"vtrace": 100_000, "r2d2": 60_000}
+FRAMES = {"vtrace": 100_000, "r2d2": 120_000}
 EARLY = 64  # episodes; too few to have learnt from
 
 
@@ -20,9 +20,10 @@ def agent(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def logdir(agent: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a run with default flags, but for its length and two environments for evaluation."""
+    """Of a run with the default flags of learning and two environments for evaluation."""
     logdir = tmp_path_factory.mktemp(agent)
-    flags = ["--num_eval_envs=2", f"--total_environment_frames={FRAMES[agent]}"]
+    length = f"--total_environment_frames={FRAMES[agent]}"
+    flags = ["--num_eval_envs=2", "--log_episode_frequency=1", length]
     run_local(logdir, "catch", agent, "2", *flags)
     return logdir
 

@@ -20,8 +20,9 @@ from tests.end_to_end.processes import (
     scalars,
 )
 
-SAVED = r"Learner: saved \S+/step-(\d+)\."
-RESUMING = r"Learner: resuming from \S+/step-(\d+) \(training step ([\d,]+), ([\d,]+) frames\)"
+COUNTS = r"/checkpoint-(\d+) \(training step ([\d,]+), ([\d,]+) frames\)"
+SAVED = rf"Learner: saved \S+{COUNTS}"
+RESUMING = rf"Learner: resuming from \S+{COUNTS}"
 ENDLESS = "--total_environment_frames=1000000000"
 
 
@@ -53,13 +54,16 @@ class History:
         killed = training.start_learner("killed")
         killed.wait_for(SAVED, count=2)
         killed.kill()
-        self.kept_step = _latest_step(training.logdir)
+        self.kept = _latest_number(training.logdir)
+        saved = re.findall(SAVED, killed.output)
+        self.steps_kept = {int(number): _number(step) for number, step, _ in saved}
         second = training.start_learner("second")
         self.resumed = second.wait_for(RESUMING)
         second.wait_for(SAVED, count=2)
         self.ended = second.terminate()
-        self.saved_steps = [int(step) for step in re.findall(SAVED, self.ended.output)]
-        self.last_kept_step = _latest_step(training.logdir)
+        self.saved_steps = [_number(step) for _, step, _ in re.findall(SAVED, self.ended.output)]
+        self.last_saved = int(re.findall(SAVED, self.ended.output)[-1][0])
+        self.last_kept = _latest_number(training.logdir)
         self.actors_alive = [actor.is_alive for actor in training.actors]
         self.actors = [actor.terminate() for actor in training.actors]
         self.logdir = training.logdir
@@ -72,8 +76,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
 
 
 def test_killed_learner_resumes_from_its_last_checkpoint(history: History) -> None:
-    step, shown_step, shown_frames = (_number(text) for text in history.resumed.groups())
-    assert step == shown_step == history.kept_step > 0
+    number, step, shown_frames = (_number(text) for text in history.resumed.groups())
+    assert number == history.kept
+    assert step == history.steps_kept[number] > 0
     # A batch is 16 unrolls of 10 time steps, one in ten of which is a reset and no frame; what is
     # trained was counted before.
     assert shown_frames >= step * 16 * 9
@@ -81,14 +86,14 @@ def test_killed_learner_resumes_from_its_last_checkpoint(history: History) -> No
 
 def test_resumed_learner_goes_on_counting(history: History) -> None:
     steps = history.saved_steps
-    assert history.kept_step < steps[0] < steps[1]
+    assert history.steps_kept[history.kept] < steps[0] < steps[1]
     frames = [scalar.frames for scalar in scalars(history.logdir)["training/return"]]
     assert frames[-1] > _number(history.resumed[3])
 
 
 def test_learner_that_is_asked_to_end_saves_first(history: History) -> None:
     assert history.ended.code == 0, history.ended.output
-    assert history.last_kept_step == history.saved_steps[-1] >= history.saved_steps[1]
+    assert history.last_kept == history.last_saved
 
 
 def test_actors_outlive_their_learners(history: History) -> None:
@@ -142,10 +147,10 @@ def _replay(logdir: Path) -> dict[str, np.ndarray]:
     return {**arrays, **np.load(directory / "index.npz")}
 
 
-def _latest_step(logdir: Path) -> int:
+def _latest_number(logdir: Path) -> int:
     index = (logdir / "checkpoints" / "checkpoint").read_text()
-    (step,) = re.findall(r'^model_checkpoint_path: "step-(\d+)"', index, re.MULTILINE)
-    return int(step)
+    (number,) = re.findall(r'^model_checkpoint_path: "checkpoint-(\d+)"', index, re.MULTILINE)
+    return int(number)
 
 
 def _number(text: str) -> int:

@@ -18,10 +18,11 @@ class Beginning:
 
     def __init__(self, logdir: Path, seed: int):
         untrained = [f"--total_environment_frames={FRAMES}", "--batch_size=1000"]
-        run_local(logdir, "catch", "vtrace", "1", "1", f"--seed={seed}", *untrained)
+        flags = [f"--seed={seed}", "--log_episode_frequency=1", *untrained]
+        run_local(logdir, "catch", "vtrace", "1", "1", *flags)
         self.returns = [scalar.value for scalar in scalars(logdir)["training/return"]]
         reader = tf.train.load_checkpoint(str(logdir / "checkpoints"))
-        assert reader.get_tensor("step/.ATTRIBUTES/VARIABLE_VALUE") == 0
+        assert reader.get_tensor("training_step/.ATTRIBUTES/VARIABLE_VALUE") == 0
         names = sorted(reader.get_variable_to_shape_map())
         self.weights = {
             name: reader.get_tensor(name)

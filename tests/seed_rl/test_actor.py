@@ -158,8 +158,15 @@ def test_task_picks_environments_and_seeds(serve: Serve, start_actor: StartActor
     (request,) = learner.receive(1)
     assert request.env_ids.tolist() == [2, 3]
     settings = DOMAIN.settings(rows=3, columns=COLUMNS)
-    expected = DOMAIN.make_environments(settings, [7 + 2, 7 + 3]).reset()
+    seeds = [actor.environment_seed(7, env_id) for env_id in (2, 3)]
+    expected = DOMAIN.make_environments(settings, seeds).reset()
     np.testing.assert_array_equal(request.observation, expected.observation)
+
+
+def test_runs_with_different_seeds_share_no_environment() -> None:
+    seeds = [actor.environment_seed(seed, env_id) for seed in range(10) for env_id in range(100)]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**31 for seed in seeds)  # what ALE takes
 
 
 def test_returning_learner_gets_new_runs_of_the_same_environments(

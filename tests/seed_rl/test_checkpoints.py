@@ -24,18 +24,23 @@ from tests import tiny
 class Run:
     """The parts of a learner that are saved; a new one is a learner that has been started again."""
 
-    def __init__(self, directory: pathlib.Path, create_network: Any = tiny.dueling):
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        create_network: Any = tiny.dueling,
+        settings: OptimizerSettings = OptimizerSettings(),  # noqa: B008 - frozen
+    ):
         strategy = training_strategy(("/cpu:0",))
         self.agent = R2D2(create_network, 3, 0, dataclasses.replace(tiny.R2D2_SETTINGS, burn_in=0))
-        self.updater = Updater(self.agent, strategy, OptimizerSettings(), 2, 100)
+        self.updater = Updater(self.agent, strategy, settings, 2, 100)
         self.step = tf.Variable(0, dtype=tf.int64)
         self.environment_steps = tf.Variable(0, dtype=tf.int64)
-        settings = ReplaySettings(replay_buffer_size=5, replay_buffer_min_size=1)
-        self.replay = PrioritizedReplay([ArraySpec.of((), np.int32)], settings, seed=0)
+        replay_settings = ReplaySettings(replay_buffer_size=5, replay_buffer_min_size=1)
+        self.replay = PrioritizedReplay([ArraySpec.of((), np.int32)], replay_settings, seed=0)
         self.checkpoints = Checkpoints(
             directory,
-            self.step,
             replay=self.replay,
+            step=self.step,
             algorithm=self.agent,
             optimizer=self.updater.optimizer,
             environment_steps=self.environment_steps,
@@ -73,7 +78,7 @@ def test_everything_comes_back_bit_for_bit_and_training_goes_on_as_before(
     run = Run(tmp_path)
     run.train(3)
     path = run.checkpoints.save()
-    assert path == str(tmp_path / "step-3")
+    assert path == str(tmp_path / "checkpoint-1")
     restarted = Run(tmp_path)
     assert restarted.checkpoints.restore() == path
     assert_same(run, restarted)
@@ -89,7 +94,9 @@ def test_the_newest_of_three_is_restored(tmp_path: pathlib.Path) -> None:
     for _ in range(4):
         run.train(1)
         run.checkpoints.save()
-    assert {path.stem for path in tmp_path.glob("*.index")} == {"step-2", "step-3", "step-4"}
+    assert {path.stem for path in tmp_path.glob("*.index")} == {
+        f"checkpoint-{number}" for number in (2, 3, 4)
+    }
     assert [path.name for path in tmp_path.glob("replay-*")] == ["replay-4"]
     restarted = Run(tmp_path)
     restarted.checkpoints.restore()
@@ -100,8 +107,8 @@ def test_what_a_killed_save_left_is_ignored(tmp_path: pathlib.Path) -> None:
     run = Run(tmp_path)
     run.train(1)
     run.checkpoints.save()
-    (tmp_path / "step-2.data-00000-of-00001").write_bytes(b"half")
-    (tmp_path / "step-2_temp").mkdir()
+    (tmp_path / "checkpoint-2.data-00000-of-00001").write_bytes(b"half")
+    (tmp_path / "checkpoint-2_temp").mkdir()
     (tmp_path / "replay-2.partial").mkdir()
     (tmp_path / "replay-2.partial" / "array_0.npy").write_bytes(b"half")
     restarted = Run(tmp_path)
@@ -141,7 +148,7 @@ def test_another_network_is_refused_in_one_sentence(tmp_path: pathlib.Path) -> N
     run.checkpoints.save()
     table = Run(tmp_path, lambda: tiny.Tabular(np.zeros((3, 4))))
     with pytest.raises(
-        UserError, match=r"--logdir or --init_checkpoint: .*step-0 does not fit"
+        UserError, match=r"--logdir or --init_checkpoint: .*checkpoint-1 does not fit"
     ) as e:
         table.checkpoints.restore()
     assert "\n" not in str(e.value)
@@ -170,13 +177,33 @@ def test_init_checkpoint_counts_only_where_logdir_has_none(tmp_path: pathlib.Pat
 
 
 def test_an_init_checkpoint_that_is_none_names_the_flag(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(UserError, match=r"--init_checkpoint: .*nowhere/step-1"):
-        Run(tmp_path).checkpoints.restore("nowhere/step-1")
+    with pytest.raises(UserError, match=r"--init_checkpoint: .*nowhere/checkpoint-1"):
+        Run(tmp_path).checkpoints.restore("nowhere/checkpoint-1")
 
 
-def test_saving_again_without_training_leaves_the_newest_checkpoint_alone(tmp_path):
+def test_saving_again_writes_over_nothing_and_keeps_what_came_since(tmp_path: pathlib.Path) -> None:
     run = Run(tmp_path)
-    path = run.checkpoints.save()
-    before = {file: file.stat().st_mtime_ns for file in tmp_path.glob("step-*")}
-    assert run.checkpoints.save() == path
-    assert {file: file.stat().st_mtime_ns for file in tmp_path.glob("step-*")} == before
+    first = pathlib.Path(run.checkpoints.save() + ".index")
+    before = first.stat().st_mtime_ns
+    run.environment_steps.assign_add(7)
+    run.replay.insert([np.array([77], np.int32)], np.ones(1))
+    run.checkpoints.save()
+    assert first.stat().st_mtime_ns == before
+    restarted = Run(tmp_path)
+    restarted.checkpoints.restore()
+    assert int(restarted.environment_steps) == 7
+    assert restarted.replayed() == {77}
+
+
+def test_a_resumed_run_learns_at_the_rate_that_its_flags_name(tmp_path: pathlib.Path) -> None:
+    run = Run(tmp_path)
+    run.train(1)
+    run.checkpoints.save()
+    for settings, rate in (
+        (OptimizerSettings(learning_rate=0.5), 0.5),
+        (OptimizerSettings(learning_rate=0.5, learning_rate_decay=True), 0.5 * 99 / 100),
+    ):
+        restarted = Run(tmp_path, settings=settings)
+        restarted.checkpoints.restore()
+        restarted.train(1)
+        np.testing.assert_allclose(restarted.updater.optimizer.learning_rate.numpy(), rate)

@@ -50,7 +50,7 @@ def test_without_flags_a_machine_without_accelerators_uses_its_cpu() -> None:
         ("/cpu:0,/cpu:1", "/cpu:2", 2, ("/cpu:2",)),
         ("/cpu:1", "", 1, ("/cpu:1",)),
         ("/cpu:0, /cpu:1", "", 2, ("/cpu:1",)),
-        ("", "/cpu:1,/cpu:2", 1, ("/cpu:1", "/cpu:2")),
+        ("/cpu:0", "/cpu:1,/cpu:2", 1, ("/cpu:1", "/cpu:2")),
         ("/device:CPU:1", "/CPU:0", 1, ("/CPU:0",)),
     ],
 )
@@ -66,8 +66,15 @@ def test_flags_name_devices(
 @pytest.mark.parametrize("flag", ["training_devices", "inference_devices"])
 @pytest.mark.parametrize("name", ["/gpu:7", "nonsense", "cpu"])
 def test_an_unknown_device_names_the_flag_and_those_there_are(flag: str, name: str) -> None:
-    with pytest.raises(UserError, match=rf"--{flag}: expected different devices out of /cpu:0, .*got {name}"):
-        choose_devices(DeviceSettings(**{flag: name}))
+    with pytest.raises(
+        UserError, match=rf"--{flag}: expected different devices out of /cpu:0, .*got {name}"
+    ):
+        choose_devices(DeviceSettings(**{"training_devices": "/cpu:0", flag: name}))
+
+
+def test_inference_devices_alone_are_refused() -> None:
+    with pytest.raises(UserError, match="--inference_devices: expected --training_devices"):
+        choose_devices(DeviceSettings(inference_devices="/cpu:1"))
 
 
 def test_replicas_are_where_they_were_asked_to_be() -> None:

@@ -199,3 +199,44 @@ def test_rows_of_a_wrong_shape_are_refused() -> None:
             tf.constant([1], tf.int64),
             step._replace(observation=tf.zeros([1, 2])),
         )
+
+
+def _call(function: Any, env_ids: list[int], run_ids: list[int], steps: TimeStep) -> np.ndarray:
+    """One call with one time step [N] of each row."""
+    step = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps)
+    return function(tf.constant(env_ids), tf.constant(run_ids, tf.int64), step).numpy()
+
+
+def test_of_two_rows_of_an_environment_the_later_one_counts() -> None:
+    """An actor killed while it waits in a batch leaves a row there, which its successor joins."""
+    _, inference, function = make(num_training=2)
+    for step_type in FIRST, MID:
+        _call(function, [0, 1], [1, 1], steps_of(step_type, count=2))
+    killed, begun = steps_of(MID, count=3, seed=1), steps_of(FIRST, count=3, seed=2)
+    both = tf.nest.map_structure(lambda old, new: np.where(_rows(new, 2), new, old), killed, begun)
+    assert len(_call(function, [0, 1, 0], [1, 1, 2], both)) == 3
+    assert int(inference.steps) == 3  # two MID steps, then environment 1's
+    (completed,) = all_unrolls(inference).time_step.step_type.numpy().tolist()
+    assert completed == [FIRST, MID, MID]  # environment 1's: nothing of the killed actor's
+    for _ in range(2):
+        _call(function, [0], [2], steps_of(MID, seed=3))
+    unrolls = all_unrolls(inference)
+    np.testing.assert_array_equal(unrolls.time_step.step_type, [[FIRST, MID, MID]])
+    np.testing.assert_array_equal(unrolls.time_step.observation[0, 0], begun.observation[0, 2])
+
+
+def test_rows_of_environments_that_do_not_exist_leave_no_trace() -> None:
+    _, inference, function = make(num_training=1, num_eval=1)
+    for step_type in FIRST, MID, LAST:
+        assert len(_call(function, [0, 7, -1], [1, 1, 1], steps_of(step_type, count=3))) == 3
+    assert int(inference.steps) == 2
+    assert inference.unrolls.size() == 1
+    np.testing.assert_array_equal(inference.episodes.ended.dequeue_many(1).env_id, [0])
+    assert inference.episodes.ended.size() == 0
+
+
+def _rows(like: np.ndarray, row: int) -> np.ndarray:
+    """A mask of the shape [1, N, ...] of `like` that is True in one row."""
+    mask = np.zeros(like.shape, bool)
+    mask[:, row] = True
+    return mask

@@ -142,3 +142,14 @@ def test_two_devices_train_while_a_third_infers(make_algorithm: Callable[[], Alg
     copied = [variable for variable in copies.variables if id(variable) not in own]
     for copy, trained in zip(copied, algorithm.network.variables, strict=True):
         np.testing.assert_array_equal(copy, trained.numpy())
+
+
+def test_a_compiled_policy_runs_on_its_device() -> None:
+    """The compiled function is called on the device, though inference calls it from the host."""
+    agent = tiny.r2d2()
+    devices = Devices(training_strategy(("/cpu:0",)), ("/cpu:2",), compiled=True)
+    (policy,) = NetworkCopies(agent, devices, batch_size=2).policies()
+    inference = CentralInference(agent, tiny.SPEC, 3, 0, 10)
+    graph = inference.make_function(policy).get_concrete_function().graph
+    (call,) = [op for op in graph.get_operations() if op.type.endswith("PartitionedCall")]
+    assert call.device.lower().endswith("cpu:2")

@@ -67,9 +67,11 @@ def test_file_gets_a_plain_line_every_ten_seconds(clock):
         )
     lines = file.getvalue().splitlines(keepends=True)
     assert len(lines) == 4
-    assert lines[0].startswith("1.00M/10.0M frames 10%, - frames/s, - steps/s, return -, - left")
+    assert lines[0].startswith(
+        "1.00M/10.0M frames 10.0%, - frames/s, - updates/s, return -, - left"
+    )
     assert lines[3] == (
-        "1.06M/10.0M frames 11%, 2.00k frames/s, 0.5 steps/s, return -, 1h14m left\n"
+        "1.06M/10.0M frames 10.6%, 2.00k frames/s, 0.5 updates/s, return -, 1h14m left\n"
     )
 
 
@@ -92,7 +94,7 @@ def test_frames_of_before_a_restart_do_not_count_for_the_rate(clock):
     progress.update(5_000, 100, 1.0)
     clock.now += 10
     progress.update(5_500, 110, 1.0)
-    assert "50 frames/s, 1 steps/s, return 1.00, 1m30s left" in file.getvalue()
+    assert "50 frames/s, 1 updates/s, return 1.00, 1m30s left" in file.getvalue()
 
 
 def test_stalled_training_shows_no_time_left(clock):
@@ -101,13 +103,13 @@ def test_stalled_training_shows_no_time_left(clock):
     progress.update(5_000, 100, None)
     clock.now += 10
     progress.update(5_000, 100, None)
-    assert file.getvalue().endswith("0 frames/s, 0 steps/s, return -, - left\n")
+    assert file.getvalue().endswith("0 frames/s, 0 updates/s, return -, - left\n")
 
 
 def test_terminal_shows_one_line_cut_to_its_width(clock, terminal):
     progress = Progress(10_000_000, terminal.stream, clock)
     progress.update(1_000_000, 0, None)
-    line = "1.00M/10.0M frames 10%, - frames/s, - steps/s, re"
+    line = "1.00M/10.0M frames 10.0%, - frames/s, - updates/s"
     assert len(line) == 50 - 1
     assert terminal.read() == f"\r{line}\x1b[K"
     clock.now += 0.4
@@ -115,7 +117,7 @@ def test_terminal_shows_one_line_cut_to_its_width(clock, terminal):
     assert terminal.read() == ""
     clock.now += 0.1
     progress.update(1_002_000, 2, None)
-    assert terminal.read() == "\r1.00M/10.0M frames 10%, 4.00k frames/s, 4 steps/s\x1b[K"
+    assert terminal.read() == "\r1.00M/10.0M frames 10.0%, 4.00k frames/s, 4 updat\x1b[K"
 
 
 def test_width_is_that_of_the_moment(clock, terminal):
@@ -143,7 +145,7 @@ def test_close_leaves_the_latest_state_as_a_whole_line(clock, terminal):
     terminal.read()
     progress.close()
     assert terminal.read() == (
-        "\r10.0k/10.0k frames 100%, 4.00k frames/s, 4 steps/s, return 20.50, 0s left\x1b[K\r\n"
+        "\r10.0k/10.0k frames 100.0%, 4.00k frames/s, 4 updates/s, return 20.50, 0s left\x1b[K\r\n"
     )
     progress.close()
     assert terminal.read() == ""

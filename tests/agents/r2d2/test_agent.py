@@ -185,7 +185,7 @@ def test_initial_priorities_are_the_losses_while_both_networks_are_equal() -> No
 
 def test_sequences_overlap_by_burn_in_and_the_step_that_bootstraps() -> None:
     agent = tiny.r2d2(unroll_length=80, burn_in=40)
-    assert (agent.unroll_length, agent.overlap) == (121, 41)
+    assert (agent.steps_per_unroll, agent.overlap) == (121, 41)
 
 
 def act(agent: R2D2, states: list[int], env_ids: list[int] | None) -> Any:

@@ -189,7 +189,7 @@ def test_metrics_are_finite_when_all_steps_are_last() -> None:
 
 def test_unrolls_share_the_step_that_bootstraps() -> None:
     agent = tiny.vtrace(unroll_length=20)
-    assert (agent.unroll_length, agent.overlap) == (21, 1)
+    assert (agent.steps_per_unroll, agent.overlap) == (21, 1)
 
 
 def test_acting_samples_the_policy_and_keeps_its_logits() -> None:

@@ -14,7 +14,6 @@ from seed_rl.grpc.client import Client
 from seed_rl.grpc.errors import (
     ConnectionTimeoutError,
     DeadlineExceededError,
-    GrpcError,
     UnavailableError,
 )
 from seed_rl.grpc.server import Server
@@ -162,6 +161,19 @@ def test_dropped_client_ends_its_stream(serve, connect, address):
     assert connect().double(np.float32(1)) == 2
 
 
+def test_process_that_forgets_to_close_its_client_ends(serve, address):
+    code = """
+import sys
+import numpy as np
+from seed_rl.grpc.client import Client
+
+client = Client(sys.argv[1])
+client.double(np.float32([1]))
+"""
+    serve(double)
+    subprocess.run([sys.executable, "-c", code, address], cwd=ROOT, check=True, timeout=60)
+
+
 def test_another_kind_of_server():
     """A web server, for example."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
@@ -172,7 +184,7 @@ def test_another_kind_of_server():
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
         executor.submit(answer)
-        with pytest.raises(GrpcError):
+        with pytest.raises(ConnectionTimeoutError):
             Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=0.5)
 
 

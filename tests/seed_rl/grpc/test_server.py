@@ -315,7 +315,11 @@ def _nothing():
     return None
 
 
-def _function(argument=tf.TensorSpec([None], tf.float32), result=_identity):
+_ROWS = tf.TensorSpec([None], tf.float32)
+_TEXT = tf.TensorSpec([], tf.string)
+
+
+def _function(argument=_ROWS, result=_identity):
     return tf.function(result, input_signature=[argument])
 
 
@@ -328,8 +332,8 @@ _UNKNOWN_RANK = tf.TensorSpec(None, tf.float32)
         (_identity, {}, TypeError, "expected a tf.function, got function"),
         (tf.function(_identity), {}, ValueError, "expected an input_signature"),
         ([], {}, ValueError, "functions: expected at least one"),
-        (_function(tf.TensorSpec([], tf.string)), {}, ValueError, "argument x: .*string cannot be sent"),
-        (_function({"a": tf.TensorSpec([], tf.string)}), {}, ValueError, r"argument x\['a'\]: .*string"),
+        (_function(_TEXT), {}, ValueError, "argument x: .*string cannot be sent"),
+        (_function({"a": _TEXT}), {}, ValueError, r"argument x\['a'\]: .*string"),
         (_function(result=_text), {}, ValueError, "result: .*string cannot be sent"),
         (_function(_UNKNOWN_RANK), {}, ValueError, "argument x: .*known rank"),
         (_function(), {"max_batch_size": 0}, ValueError, "max_batch_size: expected at least 1"),
@@ -342,7 +346,7 @@ _UNKNOWN_RANK = tf.TensorSpec(None, tf.float32)
             _function(tf.TensorSpec([None, None], tf.float32)), {"max_batch_size": 4},
             ValueError, "argument x: expected None only as leading dimension",
         ),
-        (_function(result=_sum), {"max_batch_size": 4}, ValueError, "result: expected None as leading"),
+        (_function(result=_sum), {"max_batch_size": 4}, ValueError, "result: expected None as"),
         (
             tf.function(_nothing, input_signature=[]), {"max_batch_size": 4},
             ValueError, "expected an argument with rows",

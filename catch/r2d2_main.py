@@ -29,6 +29,7 @@ EXPERIMENT = r2d2_experiment(
         "burn_in": 0,
         "n_steps": 3,
         "learning_rate": 1e-3,
+        "adam_epsilon": 1e-5,
         "replay_ratio": 4.0,
         "update_target_every_n_step": 100,
     },

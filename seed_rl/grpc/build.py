@@ -116,19 +116,23 @@ def _check_tools() -> None:
 
 
 def _run(command: list[str]) -> None:
-    if subprocess.run(command, check=False).returncode != 0:
+    """Runs a command, whose output matters only if it fails."""
+    result = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if result.returncode != 0:
+        print(result.stdout, file=sys.stderr)
         raise BuildError(f"`{command[0]}` failed; its output is above.")
 
 
 def main() -> None:
     if is_current():
-        print("seed_rl.grpc is up to date.")
         return
+    print("setup: compiling the gRPC op (about a minute)", flush=True)
     try:
         build()
     except BuildError as error:
         sys.exit(f"seed_rl.grpc cannot be built: {error}")
-    print("seed_rl.grpc is built.")
 
 
 if __name__ == "__main__":

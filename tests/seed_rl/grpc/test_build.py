@@ -88,7 +88,7 @@ def test_nothing_to_do():
         [sys.executable, "-m", "seed_rl.grpc.build"],
         cwd=build.SOURCE_DIR.parents[1], check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert result.stdout == "seed_rl.grpc is up to date.\n"
+    assert result.stdout == result.stderr == ""
 
 
 def test_missing_tools(checkout):

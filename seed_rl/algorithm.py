@@ -30,7 +30,8 @@ class Algorithm(tf.Module, abc.ABC):
     """Decides what to do with network outputs when acting, and with unrolls when training.
 
     The learner constructs it inside the scope of its distribution strategy. Acting is given the
-    network to use, since every inference device has a copy of its own.
+    network to use, since every inference device has a copy of its own. `act`, `loss` and
+    `initial_priorities` are traced without AutoGraph: branches on tensors are tf.where or tf.cond.
 
     Attributes:
       network: the network that is trained.

@@ -33,7 +33,7 @@ class ExportedPolicy(tf.Module):
             tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in tf.nest.flatten(structure)
         ]
 
-        @tf.function(input_signature=[tf.TensorSpec([], tf.int32, "batch_size")])
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32, "batch_size")], autograph=False)
         def initial_state(batch_size: tf.Tensor) -> list[tf.Tensor]:
             return tf.nest.flatten(network.initial_state(batch_size))
 
@@ -42,7 +42,8 @@ class ExportedPolicy(tf.Module):
                 *time_step_spec(spec, outer_dims=(None,)),
                 tf.TensorSpec([None], tf.int32, "previous_action"),
                 flat_spec,
-            ]
+            ],
+            autograph=False,
         )
         def act(
             step_type: tf.Tensor,

@@ -108,7 +108,8 @@ class CentralInference(tf.Module):
                 tf.TensorSpec([None], tf.int32, "env_ids"),
                 tf.TensorSpec([None], tf.int64, "run_ids"),
                 time_step_spec(self._spec, outer_dims=(None,)),
-            )
+            ),
+            autograph=False,
         )
         def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
             with tf.device(_HOST):  # the policy alone leaves it

@@ -40,7 +40,7 @@ class NetworkCopies(tf.Module):
                 self._networks.append(algorithm.create_network())
         self.publish()
 
-    @tf.function
+    @tf.function(autograph=False)
     def publish(self) -> None:
         """Gives all copies the trained network's weights."""
         for network in self._networks:
@@ -76,7 +76,9 @@ def compiled(policy: Policy, device: str) -> Policy:
     def run(time_step: TimeStep, *others: Any) -> PolicyStep:
         spec = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape[1:], x.dtype), time_step)
         run_packed = tf.function(
-            lambda packed, *others: policy(unpack(packed, spec), *others), jit_compile=True
+            lambda packed, *others: policy(unpack(packed, spec), *others),
+            jit_compile=True,
+            autograph=False,
         )
         return on_device(run_packed, device)(pack(time_step, spec), *others)
 

@@ -78,7 +78,9 @@ class ReplaySource:
     ):
         self._queue = queue
         self._replay = replay
-        self._initial_priorities = tf.function(algorithm.initial_priorities, reduce_retracing=True)
+        self._initial_priorities = tf.function(
+            algorithm.initial_priorities, reduce_retracing=True, autograph=False
+        )
         self._batch_size = batch_size
         self._inserts_per_batch = batch_size / settings.replay_ratio
         self._owed = float(max(0, settings.replay_buffer_min_size - len(replay)))

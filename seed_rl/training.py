@@ -92,7 +92,7 @@ class Updater(tf.Module):
             unrolls = pack(unrolls, self._packed_spec)
         return self._update(*self._shard((unrolls, weights)))
 
-    @tf.function
+    @tf.function(autograph=False)
     def _update(self, unrolls: Unroll, weights: tf.Tensor) -> UpdateOutput:
         output = self._strategy.run(self._replica_update, args=(unrolls, weights))
         priorities = tf.nest.map_structure(

@@ -112,7 +112,7 @@ class R2D2(Algorithm):
         if training_step % self._settings.update_target_every_n_step == 0:
             self._update_target()
 
-    @tf.function
+    @tf.function(autograph=False)
     def _update_target(self) -> None:
         copy_weights(self.network, self.target_network)
 

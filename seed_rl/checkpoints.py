@@ -67,11 +67,14 @@ class Checkpoints:
         return path
 
     def _restore(self, path: str) -> None:
+        status = None
         try:
-            # Partial in one direction only: a checkpoint's extra objects (an optimizer's, say) are
-            # passed over.
-            self._checkpoint.restore(path).assert_existing_objects_matched()
+            status = self._checkpoint.restore(path)
+            # In one direction only: what else a checkpoint has is passed over.
+            status.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
+            if status is not None:
+                status.expect_partial()  # or TensorFlow would list each difference at exit
             reason = str(error).splitlines()[0]
             raise UserError(
                 f"--logdir or --init_checkpoint: the checkpoint {path} does not fit the "

@@ -18,6 +18,8 @@ from seed_rl.progress import say
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 30.0  # before a restart; doubles from one to the other
 STABLE_SECONDS = 60.0  # an actor that lived this long starts again after the first wait
 
+START_MARK = "---"  # begins the line in a log that a process starts with
+
 _libc = ctypes.CDLL(None)
 
 
@@ -66,7 +68,7 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self.log.open("a") as log:
-            log.write(f"--- {time.strftime('%F %T')} {shlex.join(self._command)}\n")
+            log.write(f"{START_MARK} {time.strftime('%F %T')} {shlex.join(self._command)}\n")
             log.flush()
             return subprocess.Popen(
                 self._command,

@@ -131,6 +131,7 @@ class Learner:
         except OSError as error:
             raise UserError(f"--server_address: {error}") from error
         self._progress.say(f"Learner: serving at {', '.join(self._server.addresses)}.")
+        self._say_what_comes_first()
         saved = time.monotonic()
         try:
             while not self._finished() and not self._stopping:
@@ -141,12 +142,28 @@ class Learner:
                 if time.monotonic() - saved > self._config.settings.save_checkpoint_secs:
                     self._save()
                     saved = time.monotonic()
-            self._report()  # episodes have ended since the last look
+            self._report()
             self._save()
         finally:
             self._server.shutdown(final=self._finished())
             self._inference.unrolls.close()
+            self._report()
             self._progress.close()
+
+    def _say_what_comes_first(self) -> None:
+        """Says why there may be no updates for a while."""
+        total = self._config.settings.total_environment_frames
+        if self._finished():
+            self._progress.say(
+                f"Learner: {self.frames:,} of --total_environment_frames={total:,} are done."
+            )
+        if self._config.replay and self._replay is not None:
+            least = self._config.replay.replay_buffer_min_size
+            if len(self._replay) < least:
+                self._progress.say(
+                    f"Learner: updates begin with {least:,} sequences in the replay."
+                )
+        self._progress.say("Learner: the first update is compiled, which takes up to a minute.")
 
     def _finished(self) -> bool:
         return self.frames >= self._config.settings.total_environment_frames
@@ -244,8 +261,7 @@ class Learner:
         """Prints what the tables will take; refuses more than there is."""
         settings, unroll = self._config.settings, unroll_spec(self._algorithm, self._config.spec)
         tables = memory.tables(memory.spec_bytes(unroll), settings, self._config.replay)
-        for table in tables:
-            self._progress.say(f"Memory for {table}.")
+        self._progress.say(f"Learner: memory for {memory.describe(tables)}.")
         memory.check_fits(tables, memory.available_bytes())
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from absl import flags
 
-from seed_rl.children import Actor, Child, ending
+from seed_rl.children import START_MARK, Actor, Child, ending
 from seed_rl.progress import say
 from seed_rl.settings import define_flags, from_flags, setting
 
@@ -155,6 +155,7 @@ class Run:
         self._children: list[Child] = []
         self._actors: list[Actor] = []
         self._tensorboard: Child | None = None
+        self._started = time.time()
         self._stops_asked = 0  # stop signals that came
         self._stops_passed_on = 0  # of those, how many the learner has heard of
 
@@ -260,8 +261,14 @@ class Run:
             tail = "\n  ".join(_tail(learner.log))
             say(f"The last lines of {_shown(learner.log)}:\n  {tail}", sys.stderr)
         say(f"The learner {ending(code)}.")
-        if (self._logdir / "checkpoints" / "checkpoint").exists():
-            say(f"To go on from its last checkpoint, add --logdir={_shown(self._logdir)}.")
+        if self._has_saved():
+            logdir = shlex.quote(_shown(self._logdir))
+            say(f"To go on from its last checkpoint, add: --logdir={logdir}")
+
+    def _has_saved(self) -> bool:
+        """Whether this run, not only one before it, has saved a checkpoint."""
+        index = self._logdir / "checkpoints" / "checkpoint"
+        return index.exists() and index.stat().st_mtime >= self._started
 
 
 def _main_program(environment: str, agent: str) -> list[str]:
@@ -284,8 +291,14 @@ def _shown(path: Path) -> str:
 
 
 def _tail(log: Path) -> list[str]:
+    """The last lines that the log has of its latest process."""
+    latest: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
     with log.open(errors="replace") as lines:
-        return [line.rstrip("\n") for line in collections.deque(lines, maxlen=TAIL_LINES)]
+        for line in lines:
+            if line.startswith(START_MARK):
+                latest.clear()
+            latest.append(line.rstrip("\n"))
+    return list(latest)
 
 
 def _make_logdir(command: Command) -> Path:
@@ -304,7 +317,11 @@ def _make_logdir(command: Command) -> Path:
 @contextlib.contextmanager
 def _locked(logdir: Path) -> Iterator[None]:
     """Holds <logdir>/run.lock, with this process's id in it. The kernel lets go when it dies."""
-    with (logdir / "run.lock").open("a+") as lock:
+    try:
+        lock = (logdir / "run.lock").open("a+")
+    except OSError as error:
+        raise SystemExit(f"--logdir: cannot write to '{logdir}': {error.strerror}.") from None
+    with lock:
         lock.seek(0)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

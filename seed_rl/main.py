@@ -76,11 +76,11 @@ def run(experiment: Experiment) -> None:
 
 
 def _main(experiment: Experiment, argv: list[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"Expected only flags, got {argv[1]!r}.")
     logging.set_verbosity(logging.INFO)
     settings = Settings()
     try:
+        if len(argv) > 1:
+            raise UserError(f"Expected flags only, got {argv[1]!r} behind or between them.")
         _check_address(settings[RunSettings])
         if settings[RunSettings].run_mode == "actor":
             actor.exit_on_signals()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +14,6 @@ import tensorflow as tf
 from seed_rl.errors import UserError
 from seed_rl.learner_settings import LearnerSettings
 from seed_rl.replay import ReplaySettings
-
-_GIB = 2**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +37,7 @@ class Table:
         return self.rows * self.row_bytes
 
     def __str__(self) -> str:
-        mib = self.row_bytes / 2**20
-        return f"{self.name}: {self.rows:,} x {mib:.2f} MiB = {self.nbytes / _GIB:.2f} GiB"
+        return f"{self.name} {_size(self.nbytes)} ({self.rows:,} x {_size(self.row_bytes)})"
 
 
 def tables(
@@ -68,15 +66,19 @@ def spec_bytes(spec: Any) -> int:
     )
 
 
+def describe(tables: Sequence[Table]) -> str:
+    """One line for the user."""
+    return ", ".join(map(str, tables)) + f"; {_size(sum(t.nbytes for t in tables))} in all"
+
+
 def check_fits(tables: Sequence[Table], available: int) -> None:
     """Raises a UserError that names the flags if the tables need more than `available` bytes."""
     needed = sum(table.nbytes for table in tables)
     if needed > available:
         largest = max(tables, key=lambda table: table.nbytes)
         raise UserError(
-            f"{largest.flags}: the tables need {needed / _GIB:.1f} GiB "
-            f"({'; '.join(map(str, tables))}), expected at most the "
-            f"{available / _GIB:.1f} GiB of memory that are free."
+            f"{largest.flags}: expected tables of at most {_size(available)}, the memory that is "
+            f"free, got {describe(tables)}."
         )
 
 
@@ -90,6 +92,13 @@ def available_bytes() -> int:
         used = int(pathlib.Path("/sys/fs/cgroup/memory.current").read_text())
         available = min(available, int(text) - used + _reclaimable_bytes())
     return available
+
+
+def _size(count: float) -> str:
+    """Bytes for people: 512 B, 1.5 KiB, 12.0 MiB, 83.0 GiB."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    power = min(len(units) - 1, int(math.log2(max(1, count)) / 10))
+    return f"{count / 1024**power:.{1 if power else 0}f} {units[power]}"
 
 
 def _reclaimable_bytes() -> int:

@@ -25,20 +25,21 @@ def commands(page: str) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's folder with the tutorial's files, in which its command has been run."""
+    """A user's folder with the tutorial's files, in which its commands have been run."""
     home = tmp_path_factory.mktemp("tutorial")
     blocks = re.findall(r"^```python title=(\S+)\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL)
     for name, code in blocks:
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_text(code)
-    (arguments,) = commands(TUTORIAL)
     short = ["--total_environment_frames=20000", "--log_batch_frequency=1"]
-    run_local(home / "logdir", *arguments, *short, cwd=home)
+    for environment, agent, *others in commands(TUTORIAL):
+        run_local(home / agent, environment, agent, *others, *short, cwd=home)
     return home
 
 
-def test_tutorials_environment_trains(tutorial: Path) -> None:
-    by_tag = scalars(tutorial / "logdir")
+@pytest.mark.parametrize("agent", ["vtrace", "r2d2"])
+def test_tutorials_environment_trains(agent: str, tutorial: Path) -> None:
+    by_tag = scalars(tutorial / agent)
     assert by_tag["training/steps"][-1].value > 3
     returns = [scalar.value for scalar in by_tag["training/return"]]
     lengths = [scalar.value for scalar in by_tag["training/length"]]
@@ -63,7 +64,7 @@ def test_files_and_folders_that_a_page_names_are_there(page: Path, tutorial: Pat
     # A name may be short for one in the folder that the sentence is about.
     folders = [REPOSITORY / name for name in ("", "seed_rl", "agents", "atari")]
     for name in named:
-        places = [*folders, tutorial, tutorial / "logdir"]
+        places = [*folders, tutorial, tutorial / "vtrace"]
         assert any((place / name).exists() for place in places), f"{page.name} names {name}"
 
 

@@ -26,7 +26,7 @@ def test_bytes_of_a_spec_by_hand() -> None:
 def test_a_table_says_what_it_takes() -> None:
     table = memory.Table("replay", 10_000, 3 * 2**19, "--replay_buffer_size")
     assert table.nbytes == 10_000 * 3 * 2**19
-    assert str(table) == "replay: 10,000 x 1.50 MiB = 14.65 GiB"
+    assert str(table) == "replay 14.6 GiB (10,000 x 1.5 MiB)"
 
 
 TABLES = [
@@ -43,8 +43,9 @@ def test_what_does_not_fit_names_the_flags_of_the_largest() -> None:
     with pytest.raises(UserError) as error:
         memory.check_fits(TABLES, available=16 * GIB - 1)
     text = str(error.value)
-    assert text.startswith("--replay_buffer_size and --unroll_length: the tables need 16.0 GiB")
-    assert "queue: 4 x 1024.00 MiB = 4.00 GiB; replay" in text
+    assert text.startswith("--replay_buffer_size and --unroll_length: expected tables of at most ")
+    assert "queue 4.0 GiB (4 x 1.0 GiB), replay 12.0 GiB" in text
+    assert text.endswith("16.0 GiB in all.")
     assert "\n" not in text
 
 

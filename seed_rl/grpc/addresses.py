@@ -5,6 +5,7 @@ import re
 
 _UNIX_PREFIX = "unix:"
 _MAX_UNIX_PATH = 107  # sockaddr_un has 108 bytes, one of them for the end.
+_URI_CHARACTERS = frozenset("%#?")
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\s\[\]]+):(?P<port>\d{1,5})")
 
 
@@ -15,6 +16,11 @@ def check(address: str) -> None:
         if not 0 < len(path.encode()) <= _MAX_UNIX_PATH:
             raise ValueError(
                 f"address '{address}': expected a path of 1 to {_MAX_UNIX_PATH} bytes."
+            )
+        if not _URI_CHARACTERS.isdisjoint(path):
+            raise ValueError(
+                f"address '{address}': expected a path without '%', '#' and '?', which gRPC reads "
+                "as parts of a URI."
             )
         return
     match = _HOST_PORT.fullmatch(address)

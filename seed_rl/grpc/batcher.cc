@@ -1,7 +1,11 @@
 #include "seed_rl/grpc/batcher.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace seed_rl {
 namespace {
@@ -10,14 +14,16 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 // Room for `max_batch_size` rows; untouched pages of a batch that goes out early cost nothing.
-std::vector<Tensor> Allocate(const MethodSpec& spec, const WireRequest& request) {
+// Returns nothing if there is no memory.
+std::optional<std::vector<Tensor>> Allocate(const MethodSpec& spec, const WireRequest& request) {
   std::vector<Tensor> arguments;
   arguments.reserve(spec.arguments.size());
   for (int32_t i = 0; i < request.num_arguments; ++i) {
     const WireTensor& tensor = request.arguments[i];
     TensorShape shape(absl::MakeSpan(tensor.shape, tensor.rank));
-    if (spec.batched()) shape.set_dim(0, spec.max_batch_size);
+    if (spec.batched() && !shape.SetDimWithStatus(0, spec.max_batch_size).ok()) return {};
     arguments.emplace_back(spec.arguments[i].dtype, shape);
+    if (!arguments.back().IsInitialized()) return {};
   }
   return arguments;
 }
@@ -46,11 +52,16 @@ absl::Status Batcher::Add(const WireRequest& request) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (stopped_) return absl::CancelledError();
     batch = OpenBatch(*rows, request);
+    if (batch == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("method '", spec_.name, "': the server has no memory for a batch"));
+    }
     call.first_row = batch->rows;
     batch->calls.push_back(call);
+    ++batch->callers;
     batch->rows += *rows;
     batch->closed = batch->rows >= spec_.max_batch_size;
-    MarkWaiting(request.stream, *rows);
+    MarkWaiting(request.stream, *rows, batch);
   }
   // Without the lock, so that many threads copy at once. The batch is not due before it is whole.
   CopyRows(request, call, batch->arguments);
@@ -65,30 +76,41 @@ std::shared_ptr<Batch> Batcher::OpenBatch(int64_t rows, const WireRequest& reque
     const std::shared_ptr<Batch>& last = queue_.back();
     if (last->rows + rows <= spec_.max_batch_size) return last;
     last->closed = true;
+    NotifyIfDue();
   }
+  auto arguments = Allocate(spec_, request);
+  if (!arguments) return nullptr;
   auto batch = std::make_shared<Batch>();
-  batch->arguments = Allocate(spec_, request);
+  batch->arguments = *std::move(arguments);
   batch->deadline = Clock::now() + spec_.timeout;
   queue_.push_back(batch);
   changed_.notify_one();  // Somebody has to mind the new deadline.
   return batch;
 }
 
-void Batcher::MarkWaiting(uint64_t stream, int64_t rows) {
-  auto [it, is_new] = members_.try_emplace(stream, Member{rows, true});
-  if (is_new) return;
-  Member& member = it->second;
-  if (!member.waiting) idle_rows_ -= member.rows;
-  member = {rows, true};
+void Batcher::MarkWaiting(uint64_t stream, int64_t rows, std::shared_ptr<Batch> batch) {
+  auto it = members_.find(stream);
+  if (it != members_.end()) idle_rows_ -= it->second.rows;  // It was idle: it calls again.
+  members_[stream] = {rows, std::move(batch)};
 }
 
 void Batcher::Leave(uint64_t stream) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = members_.find(stream);
   if (it == members_.end()) return;
-  if (!it->second.waiting) idle_rows_ -= it->second.rows;
+  const Member member = std::move(it->second);
   members_.erase(it);
+  if (member.batch == nullptr) {
+    idle_rows_ -= member.rows;
+  } else if (--member.batch->callers == 0) {
+    Drop(member.batch);
+  }
   NotifyIfDue();
+}
+
+void Batcher::Drop(const std::shared_ptr<Batch>& batch) {
+  auto it = std::find(queue_.begin(), queue_.end(), batch);
+  if (it != queue_.end()) queue_.erase(it);  // Otherwise it runs already.
 }
 
 bool Batcher::IsDue(const Batch& batch) const {
@@ -130,7 +152,7 @@ void Batcher::Done(const Batch& batch) {
   for (const Call& call : batch.calls) {
     auto it = members_.find(call.stream);
     if (it == members_.end()) continue;
-    it->second.waiting = false;
+    it->second.batch = nullptr;
     idle_rows_ += it->second.rows;
   }
 }

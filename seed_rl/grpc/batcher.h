@@ -33,6 +33,7 @@ struct Batch {
   std::vector<Call> calls;
   int64_t rows = 0;
   size_t calls_copied = 0;  // How many of `calls` have all of their rows in `arguments`.
+  size_t callers = 0;       // How many of `calls` still have somebody waiting for the answer.
   bool closed = false;      // No call may join any more.
   Clock::time_point deadline;
 };
@@ -41,7 +42,9 @@ struct Batch {
 //
 // A batch goes out when it is full, when its oldest row has waited spec.timeout, or when nobody is
 // left who could still join: every client that calls this method waits for an answer already. So
-// in lockstep nobody waits for a clock, and a client that is slow or gone costs one timeout.
+// in lockstep nobody waits for a clock, and a client that is slow costs one timeout per batch.
+//
+// A batch that waits for its turn is dropped when the last of its callers is gone.
 class Batcher {
  public:
   explicit Batcher(MethodSpec spec) : spec_(std::move(spec)) {}
@@ -49,7 +52,7 @@ class Batcher {
   const MethodSpec& spec() const { return spec_; }
 
   // Copies the request into a batch. InvalidArgumentError: the request is not as specified.
-  // CancelledError: stopped.
+  // ResourceExhaustedError: no memory for a new batch. CancelledError: stopped.
   absl::Status Add(const WireRequest& request);
   // The stream does not call this method any more.
   void Leave(uint64_t stream);
@@ -64,14 +67,16 @@ class Batcher {
 
  private:
   struct Member {
-    int64_t rows;  // As many as it brought last time.
-    bool waiting;  // For an answer.
+    int64_t rows;                  // As many as it brought last time.
+    std::shared_ptr<Batch> batch;  // That it waits for; null if for none.
   };
 
   // The functions below expect `mutex_` to be held.
+  // Returns the batch that the rows join; null: no memory for a new one.
   std::shared_ptr<Batch> OpenBatch(int64_t rows, const WireRequest& request);
   bool IsDue(const Batch& batch) const;
-  void MarkWaiting(uint64_t stream, int64_t rows);
+  void MarkWaiting(uint64_t stream, int64_t rows, std::shared_ptr<Batch> batch);
+  void Drop(const std::shared_ptr<Batch>& batch);
   void NotifyIfDue();
 
   const MethodSpec spec_;

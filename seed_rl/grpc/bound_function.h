@@ -25,7 +25,7 @@ class BoundFunction {
       tensorflow::OpKernelContext* context, const tensorflow::NameAttrList& function,
       std::vector<tensorflow::Tensor> captures);
 
-  // Blocks until the function has run or `cancellation` has ended it. Thread-safe.
+  // Blocks until the function has run or `cancellation` has ended it.
   absl::Status Run(const std::vector<tensorflow::Tensor>& arguments,
                    tensorflow::CancellationManager* cancellation,
                    std::vector<tensorflow::Tensor>* results);

@@ -4,6 +4,7 @@ A build belongs to the sources and to the environment that it was made from. The
 kept beside it, so that nothing is rebuilt without need and nothing stale is ever loaded.
 """
 
+import ctypes
 import hashlib
 import importlib.metadata
 import os
@@ -14,7 +15,8 @@ from pathlib import Path
 
 SOURCE_DIR = Path(__file__).resolve().parent
 OPS_LIBRARY = "libseed_rl_ops.so"
-_PRODUCTS = (OPS_LIBRARY, "libseed_rl_transport.so", "service_pb2.py", "service_pb2_grpc.py")
+TRANSPORT_LIBRARY = "libseed_rl_transport.so"
+_PRODUCTS = (OPS_LIBRARY, TRANSPORT_LIBRARY, "service_pb2.py", "service_pb2_grpc.py")
 _SOURCES = ("*.cc", "*.h", "*.proto", "CMakeLists.txt")
 _TENSORFLOW_DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
 _TOOLS = ("cmake", "ninja", "pkg-config", "g++", "protoc", "grpc_cpp_plugin")
@@ -34,7 +36,8 @@ def fingerprint(directory: Path = SOURCE_DIR) -> str:
     sources = [path for pattern in _SOURCES for path in sorted(directory.glob(pattern))]
     for path in sources:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    for version in (sys.prefix, _tensorflow_version(), _version("grpcio-tools")):
+    packages = [_version(name) for name in ("grpcio-tools", "grpcio", "protobuf")]
+    for version in (sys.prefix, _tensorflow_version(), *packages):
         digest.update(str(version).encode() + b"\0")
     return digest.hexdigest()
 
@@ -125,8 +128,17 @@ def _run(command: list[str]) -> None:
         raise BuildError(f"`{command[0]}` failed; its output is above.")
 
 
+def _finds_its_libraries(directory: Path = SOURCE_DIR) -> bool:
+    """Whether the system still has the gRPC that a build was linked with."""
+    try:
+        ctypes.CDLL(str(directory / TRANSPORT_LIBRARY))
+    except OSError:
+        return False
+    return True
+
+
 def main() -> None:
-    if is_current():
+    if is_current() and _finds_its_libraries():
         return
     print("setup: compiling the gRPC op (about a minute)", flush=True)
     try:

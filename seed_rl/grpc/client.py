@@ -21,7 +21,6 @@ _CHANNEL_OPTIONS = {
     "grpc.max_receive_message_length": 512 << 20,
     # Look for a learner that is starting every second, not ever more rarely.
     "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.min_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 1_000,
     # Notice a learner's host that lost power.
     "grpc.keepalive_time_ms": 20_000,
@@ -61,7 +60,7 @@ class Client:
         self._timeout = timeout
         self._connection: _Connection | None = None
         self._closed = False
-        self._connect(timeout)
+        self._connect(_Deadline(timeout))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -79,7 +78,8 @@ class Client:
         Args:
           name: of the method.
           *arguments: nestings of arrays, or of what np.asarray makes arrays of.
-          timeout: in seconds; None waits as long as the connection lives.
+          timeout: in seconds, with connecting again where that is needed; None waits as long as
+            the connection lives.
 
         Raises:
           NotFoundError, InvalidArgumentError: the call does not fit the server; nothing was sent.
@@ -91,9 +91,10 @@ class Client:
         """
         if self._closed:
             raise ValueError("the client is closed.")
+        deadline = _Deadline(timeout)
         connection = self._connection
         if connection is None:
-            connection = self._connect(self._timeout if timeout is None else timeout)
+            connection = self._connect(_Deadline(self._timeout) if timeout is None else deadline)
         if name not in self._codecs:
             raise errors.NotFoundError(
                 f"there is no method '{name}', expected one of {sorted(self._codecs)}"
@@ -101,10 +102,12 @@ class Client:
         codec = self._codecs[name]
         request, rows_added = codec.encode(arguments)
         try:
-            reply = connection.exchange(request, timeout)
+            reply = connection.exchange(request, deadline)
         except BaseException:  # Also when interrupted: the answer would be taken for the next one.
             self._disconnect()
             raise
+        if connection.expired:  # Just after the answer.
+            self._disconnect()
         return codec.decode(reply, drop_rows=rows_added)
 
     def close(self) -> None:
@@ -112,19 +115,27 @@ class Client:
         self._closed = True
         self._disconnect()
 
-    def _connect(self, timeout: float) -> "_Connection":
-        self._connection = connection = _Connection(self._address)
-        try:
-            description = connection.describe(timeout)
-        except BaseException:
-            self._disconnect()
-            raise
+    def _connect(self, deadline: "_Deadline") -> "_Connection":
+        connection, description = self._describe(deadline)
         self._settings = json.loads(description.settings_json)
         self._methods = {
             proto.name: specs.method_from_proto(proto) for proto in description.methods
         }
         self._codecs = {name: MethodCodec(method) for name, method in self._methods.items()}
         return connection
+
+    def _describe(self, deadline: "_Deadline") -> tuple["_Connection", service_pb2.Description]:
+        """Returns a connection, and what its server serves."""
+        while True:
+            self._connection = connection = _Connection(self._address)
+            try:
+                return connection, connection.describe(deadline)
+            except errors.UnavailableError:  # It went away while it answered; it may restart.
+                self._disconnect()  # All of it: the stream may be of a server before.
+                time.sleep(_RETRY_SECONDS)
+            except BaseException:
+                self._disconnect()
+                raise
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -143,6 +154,17 @@ class Client:
         self.close()
 
 
+class _Deadline:
+    """The end of a wait of so many seconds, over all the steps it takes; None: without an end."""
+
+    def __init__(self, seconds: float | None):
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def remaining(self) -> float | None:
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+
 class _Connection:
     """One channel with one stream of calls."""
 
@@ -158,61 +180,62 @@ class _Connection:
         self._finalizer = weakref.finalize(
             self, _close, self._requests, self._replies, self._channel
         )
+        self._expired = threading.Event()
 
-    def describe(self, timeout: float) -> service_pb2.Description:
+    @property
+    def expired(self) -> bool:
+        """Whether a deadline has ended the stream."""
+        return self._expired.is_set()
+
+    def describe(self, deadline: _Deadline) -> service_pb2.Description:
         """Waits until the server is there."""
-        end = time.monotonic() + timeout
-        while True:
-            try:
-                return self._stub.Describe(
-                    service_pb2.DescribeRequest(),
-                    wait_for_ready=True,
-                    timeout=max(end - time.monotonic(), 0.0),
-                )
-            except grpc.RpcError as error:
-                if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                    raise errors.ConnectionTimeoutError(
-                        f"no server answered at {self._address} within {timeout:g} seconds"
-                    ) from None
-                if error.code() != grpc.StatusCode.UNAVAILABLE:
-                    raise errors.from_status(error.code(), error.details()) from None
-                time.sleep(_RETRY_SECONDS)  # It went away while it answered; perhaps it restarts.
+        try:
+            return self._stub.Describe(
+                service_pb2.DescribeRequest(), wait_for_ready=True, timeout=deadline.remaining()
+            )
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise errors.ConnectionTimeoutError(
+                    f"no server answered at {self._address} within {deadline.seconds:g} seconds"
+                ) from None
+            raise errors.from_status(error.code(), error.details()) from None
 
     def exchange(
-        self, request: service_pb2.CallRequest, timeout: float | None
+        self, request: service_pb2.CallRequest, deadline: _Deadline
     ) -> service_pb2.CallReply:
         """Sends one request and waits for its reply."""
-        with self._deadline(timeout) as expired:
+        with self._expiring(deadline):
             self._requests.put(request)
             try:
                 return next(self._replies)
             except StopIteration:
                 raise errors.ServiceEndedError("the server has ended for good") from None
             except grpc.RpcError as error:
-                if expired.is_set():
+                if self.expired:
                     raise errors.DeadlineExceededError(
-                        f"method '{request.method}' did not answer within {timeout:g} seconds"
+                        f"method '{request.method}' did not answer within {deadline.seconds:g} "
+                        "seconds"
                     ) from None
                 raise errors.from_status(error.code(), error.details()) from None
 
     @contextlib.contextmanager
-    def _deadline(self, timeout: float | None) -> Iterator[threading.Event]:
-        """Cancels the stream after `timeout` seconds and sets the event."""
-        expired = threading.Event()
-        if timeout is None:
-            yield expired
+    def _expiring(self, deadline: _Deadline) -> Iterator[None]:
+        """Lets the connection expire at the deadline, unless the block ends before."""
+        seconds = deadline.remaining()
+        if seconds is None:
+            yield
             return
-
-        def expire() -> None:
-            expired.set()
-            self._replies.cancel()
-
-        timer = threading.Timer(timeout, expire)
+        timer = threading.Timer(seconds, self._expire)
         timer.start()
         try:
-            yield expired
+            yield
         finally:
             timer.cancel()
+            timer.join()  # It may be expiring just now.
+
+    def _expire(self) -> None:
+        self._expired.set()
+        self._replies.cancel()
 
     def close(self) -> None:
         self._finalizer()

@@ -8,7 +8,6 @@ import numpy as np
 from seed_rl.grpc import specs
 from seed_rl.grpc.errors import InvalidArgumentError
 from seed_rl.grpc.messages import service_pb2
-from seed_rl.grpc.specs import TensorSpec
 
 
 class MethodCodec:
@@ -16,9 +15,7 @@ class MethodCodec:
 
     def __init__(self, method: specs.Method):
         self._method = method
-        self._paths_and_specs: list[tuple[str, TensorSpec]] = [
-            leaf for name, nest in method.arguments.items() for leaf in specs.leaves(nest, name)
-        ]
+        self._paths_and_specs = method.argument_leaves()
 
     def encode(self, arguments: tuple[Any, ...]) -> tuple[service_pb2.CallRequest, bool]:
         """Returns the request, and whether rows were added to arguments that had none.

@@ -20,7 +20,7 @@ class ServiceEndedError(GrpcError):
 
 
 class InvalidArgumentError(GrpcError):
-    """An argument is not what the method takes."""
+    """An argument is not what the method takes, or more than the server can hold."""
 
 
 class NotFoundError(GrpcError):
@@ -37,6 +37,7 @@ class InternalError(GrpcError):
 
 _BY_STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: InvalidArgumentError,
     grpc.StatusCode.NOT_FOUND: NotFoundError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,

@@ -2,9 +2,9 @@
 
 try:
     from seed_rl.grpc import service_pb2, service_pb2_grpc
-except ImportError as error:
+except Exception as error:  # The generated code refuses other versions in ways of its own.
     raise ImportError(
-        "seed_rl.grpc is not built: run ./setup.sh in the repository's root."
+        "seed_rl.grpc is not built for this environment: run ./setup.sh in the repository's root."
     ) from error
 
 __all__ = ["service_pb2", "service_pb2_grpc"]

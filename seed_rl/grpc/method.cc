@@ -8,10 +8,6 @@ namespace seed_rl {
 
 using tensorflow::Tensor;
 
-void Method::AddFunction(std::unique_ptr<BoundFunction> function) {
-  functions_.push_back(std::move(function));
-}
-
 void Method::Start() {
   for (auto& function : functions_) {
     threads_.emplace_back([this, &function] { Serve(*function); });

@@ -24,12 +24,12 @@ struct Answers {
 
 class Method {
  public:
-  Method(MethodSpec spec, Answers answers)
-      : batcher_(std::move(spec)), answers_(std::move(answers)) {}
+  // Whichever of `functions` is free takes the next batch.
+  Method(MethodSpec spec, std::vector<std::unique_ptr<BoundFunction>> functions, Answers answers)
+      : batcher_(std::move(spec)),
+        answers_(std::move(answers)),
+        functions_(std::move(functions)) {}
   ~Method() { Stop(); }
-
-  // Another function for the same name. Whichever is free takes the next batch.
-  void AddFunction(std::unique_ptr<BoundFunction> function);
 
   // One thread for each function, since one function runs one batch at a time.
   void Start();
@@ -47,7 +47,7 @@ class Method {
   Batcher batcher_;
   const Answers answers_;
   tensorflow::CancellationManager cancellation_;
-  std::vector<std::unique_ptr<BoundFunction>> functions_;
+  const std::vector<std::unique_ptr<BoundFunction>> functions_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,5 +1,7 @@
 #include "seed_rl/grpc/request_check.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +10,8 @@ namespace {
 
 using tensorflow::DataType;
 using tensorflow::TensorShape;
+
+constexpr int64_t kMaxItems = int64_t{1} << 31;
 
 // NumPy's name: what the other end of the wire calls it.
 std::string DTypeName(DataType dtype) {
@@ -23,9 +27,22 @@ std::string DTypeName(DataType dtype) {
   }
 }
 
+// Whether a message could bring data of that many items, if no size were 0. A 0 would hide sizes
+// that overflow where TensorFlow multiplies only some of them, and checks fatally.
+bool IsPossible(const WireTensor& tensor) {
+  int64_t items = 1;
+  for (int32_t i = 0; i < tensor.rank; ++i) {
+    const int64_t size = tensor.shape[i];
+    if (size < 0 || size > kMaxItems / items) return false;
+    items *= std::max<int64_t>(size, 1);
+  }
+  return true;
+}
+
 absl::Status CheckTensor(const ArgumentSpec& spec, const WireTensor& tensor) {
   TensorShape shape;
-  if (!TensorShape::BuildTensorShape(absl::MakeSpan(tensor.shape, tensor.rank), &shape).ok()) {
+  if (!IsPossible(tensor) ||
+      !TensorShape::BuildTensorShape(absl::MakeSpan(tensor.shape, tensor.rank), &shape).ok()) {
     return absl::InvalidArgumentError(absl::StrCat(spec.description, ", got an impossible shape"));
   }
   const DataType dtype = static_cast<DataType>(tensor.dtype);
@@ -35,8 +52,7 @@ absl::Status CheckTensor(const ArgumentSpec& spec, const WireTensor& tensor) {
   }
   const uint64_t item_bytes = tensorflow::DataTypeSize(dtype);
   const uint64_t items = shape.num_elements();
-  // By division: a product of hostile sizes could wrap around.
-  if (tensor.size % item_bytes != 0 || tensor.size / item_bytes != items) {
+  if (tensor.size != items * item_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(spec.description, ", got ", tensor.size,
                                                    " bytes for shape ", shape.DebugString()));
   }

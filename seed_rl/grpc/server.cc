@@ -5,15 +5,16 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace seed_rl {
 namespace {
 
-// RTLD_DEEPBIND: the transport must find the gRPC that it was linked with before TensorFlow's own.
-absl::StatusOr<const TransportApi*> LoadTransport() {
-  static void* library = dlopen("libseed_rl_transport.so", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-  if (library == nullptr) return absl::NotFoundError(dlerror());
+// ops.py has loaded it.
+absl::StatusOr<const TransportApi*> FindTransport() {
+  void* library = dlopen("libseed_rl_transport.so", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return absl::NotFoundError("the transport is not loaded");
   auto api = reinterpret_cast<const TransportApi* (*)()>(dlsym(library, "SeedRlTransportApi"));
   if (api == nullptr) return absl::NotFoundError("libseed_rl_transport.so has no entry point");
   return api();
@@ -21,24 +22,24 @@ absl::StatusOr<const TransportApi*> LoadTransport() {
 
 }  // namespace
 
-absl::Status Server::Bind(MethodSpec spec, std::unique_ptr<BoundFunction> function) {
+absl::Status Server::Bind(MethodSpec spec,
+                          std::vector<std::unique_ptr<BoundFunction>> functions) {
   if (transport_ != nullptr) {
     return absl::FailedPreconditionError("bind() must be called before start()");
   }
-  std::unique_ptr<Method>& method = methods_[spec.name];
-  if (method == nullptr) {
-    Answers answers{
-        [this](uint64_t stream, const std::vector<WireTensor>& results) { Reply(stream, results); },
-        [this](uint64_t stream, const absl::Status& status) { Fail(stream, status); }};
-    method = std::make_unique<Method>(std::move(spec), std::move(answers));
-  }
-  method->AddFunction(std::move(function));
+  Answers answers{
+      [this](uint64_t stream, const std::vector<WireTensor>& results) { Reply(stream, results); },
+      [this](uint64_t stream, const absl::Status& status) { Fail(stream, status); }};
+  const std::string name = spec.name;
+  methods_[name] =
+      std::make_unique<Method>(std::move(spec), std::move(functions), std::move(answers));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int32_t>> Server::Start(const std::vector<std::string>& addresses,
-                                                   const std::string& description) {
-  absl::StatusOr<const TransportApi*> api = LoadTransport();
+                                                   const std::string& description,
+                                                   int32_t max_request_bytes) {
+  absl::StatusOr<const TransportApi*> api = FindTransport();
   if (!api.ok()) return api.status();
   api_ = *api;
   std::vector<const char*> names;
@@ -48,8 +49,11 @@ absl::StatusOr<std::vector<int32_t>> Server::Start(const std::vector<std::string
   transport_ = api_->create({this, &Server::OnRequest, &Server::OnClose});
   const bool started =
       api_->start(transport_, names.data(), names.size(), description.data(), description.size(),
-                  ports.data(), error.data(), error.size());
-  if (!started) return absl::UnavailableError(error.data());
+                  max_request_bytes, ports.data(), error.data(), error.size());
+  if (!started) {
+    api_->stop(std::exchange(transport_, nullptr), 0, "");
+    return absl::UnavailableError(error.data());
+  }
   for (auto& [name, method] : methods_) method->Start();
   return ports;
 }
@@ -77,9 +81,11 @@ void Server::OnClose(void* server, uint64_t stream) {
 }
 
 absl::Status Server::Dispatch(const WireRequest& request) {
-  auto it = methods_.find(request.method);
+  const std::string name(request.method, request.method_size);
+  auto it = methods_.find(name);
   if (it == methods_.end()) {
-    return absl::NotFoundError(absl::StrCat("there is no method '", request.method, "'"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no method '", absl::Utf8SafeCEscape(name), "'"));
   }
   MoveStream(request.stream, it->second.get());
   return it->second->batcher().Add(request);

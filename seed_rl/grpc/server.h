@@ -21,12 +21,15 @@ class Server : public tensorflow::ResourceBase {
  public:
   ~Server() override { Shutdown(/*final=*/false); }
 
-  // Only before Start(). A second function for the same name serves beside the first.
-  absl::Status Bind(MethodSpec spec, std::unique_ptr<BoundFunction> function);
-  // Returns the port of each address. `description` is a serialized Description.
+  // Only before Start(), and once for each name.
+  absl::Status Bind(MethodSpec spec, std::vector<std::unique_ptr<BoundFunction>> functions);
+  // Returns the port of each address. `description` is a serialized Description. May be tried again
+  // after an UnavailableError: an address cannot be bound.
   absl::StatusOr<std::vector<int32_t>> Start(const std::vector<std::string>& addresses,
-                                             const std::string& description);
-  // Ends every call and every stream: cleanly if `final`, else as unavailable. Idempotent.
+                                             const std::string& description,
+                                             int32_t max_request_bytes);
+  // Ends every call and every stream: cleanly if `final`, else as unavailable. Later calls do
+  // nothing, and don't wait for the first.
   void Shutdown(bool final);
 
   std::string DebugString() const override { return "seed_rl::Server"; }

@@ -4,9 +4,11 @@ Everything between a client's message and the function's arguments happens in C+
 the interpreter lock: see server_ops.cc and what it includes.
 """
 
+import contextlib
+import itertools
 import json
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +19,11 @@ from seed_rl.grpc.messages import service_pb2
 from seed_rl.grpc.ops import library as ops
 
 _DEFAULT_TIMEOUT_MS = 20.0
+_MAX_TIMEOUT_MS = 24 * 3_600_000
+_MAX_ROWS = 2**31 - 1
+_MAX_BATCH_BYTES = 16 << 30
+_MAX_MESSAGE_BYTES = 512 << 20
+_MAX_ENVELOPE_BYTES = 64 << 10  # What a message holds beside data: names, dtypes, shapes.
 
 
 class Server:
@@ -44,7 +51,7 @@ class Server:
         self._started = False
         # C++ holds no reference to a function's variables.
         self._keep_alive: list[object] = []
-        with tf.device("CPU:0"):
+        with _eagerly():
             self._handle = ops.seed_rl_server()
         # Runs at exit, too, while TensorFlow is still whole.
         self._finalizer = weakref.finalize(self, _shutdown, self._handle, self._keep_alive)
@@ -70,7 +77,7 @@ class Server:
             free takes the next batch; each runs one at a time.
           name: what clients call it; by default the function's own name.
           max_batch_size: how many rows one run may have.
-          timeout_ms: for how many milliseconds a row waits for others.
+          timeout_ms: for how many milliseconds a row waits for others; at most a day.
 
         Raises:
           TypeError, ValueError: a function cannot be served.
@@ -82,10 +89,16 @@ class Server:
             functions = [functions]
         if not functions:
             raise ValueError("functions: expected at least one, got none.")
-        if max_batch_size is not None and max_batch_size < 1:
-            raise ValueError(f"max_batch_size: expected at least 1, got {max_batch_size}.")
-        if timeout_ms < 0:
-            raise ValueError(f"timeout_ms: expected no less than 0, got {timeout_ms}.")
+        if max_batch_size is not None and not 1 <= max_batch_size <= _MAX_ROWS:
+            raise ValueError(
+                f"max_batch_size: expected at least 1 and at most {_MAX_ROWS}, got "
+                f"{max_batch_size}."
+            )
+        if not 0 <= timeout_ms <= _MAX_TIMEOUT_MS:  # Nor NaN.
+            raise ValueError(
+                f"timeout_ms: expected no less than 0 and no more than {_MAX_TIMEOUT_MS}, got "
+                f"{timeout_ms}."
+            )
         method = signatures.method(
             functions[0], name or signatures.name(functions[0]), max_batch_size
         )
@@ -94,20 +107,19 @@ class Server:
         for function in functions[1:]:
             other = signatures.method(function, method.name, max_batch_size)
             signatures.check_equal(method, other)
-        for function in functions:
-            self._bind(signatures.concrete_function(function), method, timeout_ms)
+        _check_batch_bytes(method)
+        self._bind([signatures.concrete_function(each) for each in functions], method, timeout_ms)
         self._methods[method.name] = method
 
-    def _bind(self, function: Any, method: specs.Method, timeout_ms: float) -> None:
-        leaves = [
-            leaf for name, nest in method.arguments.items() for leaf in specs.leaves(nest, name)
-        ]
-        self._keep_alive += [function, function.variables]
-        with tf.device("CPU:0"):
+    def _bind(self, functions: list[Any], method: specs.Method, timeout_ms: float) -> None:
+        leaves = method.argument_leaves()
+        captures = [function.captured_inputs for function in functions]
+        with _eagerly():
             ops.seed_rl_server_bind(
                 self._handle,
-                function.captured_inputs,
-                function=function,
+                list(itertools.chain.from_iterable(captures)),
+                functions=functions,
+                num_captures=[len(each) for each in captures],
                 method=method.name,
                 descriptions=[f"argument '{path}': expected {spec}" for path, spec in leaves],
                 dtypes=[spec.dtype for _, spec in leaves],
@@ -115,25 +127,28 @@ class Server:
                 max_batch_size=method.max_batch_size or 0,
                 timeout_us=round(timeout_ms * 1_000),
             )
+        self._keep_alive += [(function, function.variables) for function in functions]
 
     def start(self) -> None:
         """Listens, and returns at once.
 
         Raises:
-          OSError: an address is in use or cannot be bound.
+          OSError: an address is in use or cannot be bound; start() may be tried again.
           RuntimeError: the server was started or shut down before.
         """
         if self._started or not self._finalizer.alive:
             raise RuntimeError("start() was called on a server that had been started or shut down.")
-        unix_sockets.clear_stale(self._addresses)
         description = service_pb2.Description(
             methods=[specs.method_to_proto(method) for method in self._methods.values()],
             settings_json=self._settings_json,
         )
         try:
-            with tf.device("CPU:0"):
+            with unix_sockets.claimed(self._addresses), _eagerly():
                 ports = ops.seed_rl_server_start(
-                    self._handle, self._addresses, description.SerializeToString()
+                    self._handle,
+                    self._addresses,
+                    description.SerializeToString(),
+                    max_request_bytes=_max_message_bytes(self._methods.values()),
                 )
         except tf.errors.UnavailableError as error:
             raise OSError(error.message) from None
@@ -149,7 +164,9 @@ class Server:
         return list(self._addresses)
 
     def shutdown(self, final: bool = False) -> None:
-        """Ends all calls and connections, and returns when no function runs any more. Idempotent.
+        """Ends all calls and connections, and returns when no function runs any more.
+
+        Later calls do nothing.
 
         Args:
           final: clients get ServiceEndedError, "do not come back", instead of UnavailableError.
@@ -165,9 +182,34 @@ class Server:
 
 
 def _shutdown(handle: tf.Tensor, keep_alive: list[object], final: bool = False) -> None:
-    with tf.device("CPU:0"):
+    with _eagerly():
         ops.seed_rl_server_shutdown(handle, final)
     keep_alive.clear()
+
+
+@contextlib.contextmanager
+def _eagerly() -> Iterator[None]:
+    """Runs ops at once and on the CPU, even while a graph is traced: a server may be shut down, or
+    collected as garbage, in the middle of it."""
+    with tf.init_scope(), tf.device("CPU:0"):
+        yield
+
+
+def _check_batch_bytes(method: specs.Method) -> None:
+    """Raises ValueError if a batch has more bytes than anybody can mean."""
+    size = method.max_request_bytes()
+    if method.max_batch_size is not None and size > _MAX_BATCH_BYTES:
+        raise ValueError(
+            f"max_batch_size: expected batches of at most {_MAX_BATCH_BYTES >> 30} GB for method "
+            f"'{method.name}', got {method.max_batch_size} rows of "
+            f"{size // method.max_batch_size} bytes."
+        )
+
+
+def _max_message_bytes(methods: Iterable[specs.Method]) -> int:
+    """Returns how large a message may be; to parse one takes many times its size."""
+    largest = max((method.max_request_bytes() for method in methods), default=0)
+    return int(min(largest + _MAX_ENVELOPE_BYTES, _MAX_MESSAGE_BYTES))
 
 
 def _to_json(settings: Mapping[str, Any]) -> str:

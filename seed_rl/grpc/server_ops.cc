@@ -30,7 +30,8 @@ REGISTER_OP("SeedRlServerBind")
     .Input("server: resource")
     .Input("captures: captures_types")
     .Attr("captures_types: list(type) >= 0")
-    .Attr("function: func")
+    .Attr("functions: list(func) >= 1")
+    .Attr("num_captures: list(int) >= 1")
     .Attr("method: string")
     .Attr("descriptions: list(string) >= 0")
     .Attr("dtypes: list(type) >= 0")
@@ -43,6 +44,7 @@ REGISTER_OP("SeedRlServerStart")
     .Input("server: resource")
     .Input("addresses: string")
     .Input("description: string")
+    .Attr("max_request_bytes: int")
     .Output("ports: int32")
     .SetIsStateful();
 
@@ -87,7 +89,8 @@ class ServerBindOp : public ServerMethodOp {
     std::vector<tensorflow::DataType> dtypes;
     std::vector<tensorflow::PartialTensorShape> shapes;
     int64_t timeout_us;
-    OP_REQUIRES_OK(context, context->GetAttr("function", &function_));
+    OP_REQUIRES_OK(context, context->GetAttr("functions", &functions_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_captures", &num_captures_));
     OP_REQUIRES_OK(context, context->GetAttr("method", &spec_.name));
     OP_REQUIRES_OK(context, context->GetAttr("descriptions", &descriptions));
     OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes));
@@ -102,34 +105,48 @@ class ServerBindOp : public ServerMethodOp {
 
  protected:
   void Compute(OpKernelContext* context, Server& server) override {
-    OpInputList captures;
-    OP_REQUIRES_OK(context, context->input_list("captures", &captures));
-    auto function = BoundFunction::Create(context, function_,
-                                          std::vector<Tensor>(captures.begin(), captures.end()));
-    OP_REQUIRES_OK(context, function.status());
-    OP_REQUIRES_OK(context, server.Bind(spec_, *std::move(function)));
+    OpInputList inputs;
+    OP_REQUIRES_OK(context, context->input_list("captures", &inputs));
+    const std::vector<Tensor> captures(inputs.begin(), inputs.end());
+    std::vector<std::unique_ptr<BoundFunction>> functions;
+    auto first = captures.begin();
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const auto last = first + num_captures_[i];
+      auto function =
+          BoundFunction::Create(context, functions_[i], std::vector<Tensor>(first, last));
+      OP_REQUIRES_OK(context, function.status());
+      functions.push_back(*std::move(function));
+      first = last;
+    }
+    OP_REQUIRES_OK(context, server.Bind(spec_, std::move(functions)));
   }
 
  private:
-  tensorflow::NameAttrList function_;
+  std::vector<tensorflow::NameAttrList> functions_;
+  std::vector<int32_t> num_captures_;  // Of each function; they follow each other in the input.
   MethodSpec spec_;
 };
 
 class ServerStartOp : public ServerMethodOp {
  public:
-  using ServerMethodOp::ServerMethodOp;
+  explicit ServerStartOp(OpKernelConstruction* context) : ServerMethodOp(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("max_request_bytes", &max_request_bytes_));
+  }
 
  protected:
   void Compute(OpKernelContext* context, Server& server) override {
     const auto addresses = context->input(1).vec<tstring>();
     const auto ports = server.Start(
         std::vector<std::string>(addresses.data(), addresses.data() + addresses.size()),
-        context->input(2).scalar<tstring>()());
+        context->input(2).scalar<tstring>()(), max_request_bytes_);
     OP_REQUIRES_OK(context, ports.status());
     Tensor* output;
     OP_REQUIRES_OK(context, context->allocate_output(0, context->input(1).shape(), &output));
     std::copy(ports->begin(), ports->end(), output->vec<int32_t>().data());
   }
+
+ private:
+  int32_t max_request_bytes_;
 };
 
 class ServerShutdownOp : public ServerMethodOp {

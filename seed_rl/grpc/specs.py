@@ -6,6 +6,7 @@ Its leaves are read depth first and dicts in sorted order, which is also the ord
 
 import collections
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,18 @@ class TensorSpec:
     def without_rows(self) -> "TensorSpec":
         return TensorSpec(self.dtype, self.shape[1:])
 
+    def max_bytes(self, max_rows: int | None) -> float:
+        """Returns the bytes of data of the largest tensor; infinity if a size is unknown.
+
+        Args:
+          max_rows: the largest leading dimension, if it counts rows.
+        """
+        shape = self.shape if max_rows is None else (max_rows, *self.shape[1:])
+        sizes = [size for size in shape if size is not None]
+        if len(sizes) < len(shape):
+            return math.inf
+        return math.prod(sizes) * numpy_dtype(self.dtype).itemsize
+
     def __str__(self) -> str:
         return f"{numpy_dtype(self.dtype)} {format_shape(self.shape)}"
 
@@ -68,6 +81,14 @@ class Method:
     arguments: Mapping[str, Nest]
     results: Nest
     max_batch_size: int | None
+
+    def argument_leaves(self) -> list[tuple[str, TensorSpec]]:
+        """Returns the path and the spec of each tensor that a call sends."""
+        return [leaf for name, nest in self.arguments.items() for leaf in leaves(nest, name)]
+
+    def max_request_bytes(self) -> float:
+        """Returns how many bytes of data the largest call sends; infinity if that is unknown."""
+        return sum(spec.max_bytes(self.max_batch_size) for _, spec in self.argument_leaves())
 
 
 def format_shape(shape: tuple[int | None, ...]) -> str:

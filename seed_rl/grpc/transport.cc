@@ -21,15 +21,24 @@ using grpc::ByteBuffer;
 using grpc::Status;
 using grpc::StatusCode;
 
-constexpr int kMaxMessageBytes = 512 << 20;
+constexpr int kMaxReplyBytes = 512 << 20;
 constexpr int kKeepaliveMs = 20'000;
 // gRPC refuses trailing metadata over 8 KB, and escapes may triple a message.
 constexpr size_t kMaxErrorBytes = 2'000;
 constexpr auto kGracePeriod = std::chrono::seconds(5);
 
+// Cuts a UTF-8 text, but never a character in two: the client could not read any of it.
+std::string Shorten(const std::string& text) {
+  if (text.size() <= kMaxErrorBytes) return text;
+  const auto continues_character = [&](size_t i) { return (text[i] & 0xC0) == 0x80; };
+  size_t end = kMaxErrorBytes;
+  while (end > 0 && continues_character(end)) --end;
+  return text.substr(0, end);
+}
+
 Status MakeStatus(int32_t code, const char* message) {
   if (code == 0) return Status::OK;
-  return Status(static_cast<StatusCode>(code), std::string(message).substr(0, kMaxErrorBytes));
+  return Status(static_cast<StatusCode>(code), Shorten(message));
 }
 
 // One client's stream of calls: read, hand up, write, read, ...
@@ -50,12 +59,11 @@ class Stream : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   void OnDone() override;
 
  private:
-  void HandUp();
+  void HandUp(const seed_rl::CallRequest& request);
 
   Transport* const transport_;
   const uint64_t id_;
-  ByteBuffer request_bytes_, reply_bytes_;
-  seed_rl::CallRequest request_;
+  ByteBuffer request_bytes_, reply_bytes_;  // Empty while the stream is quiet.
 
   std::mutex mutex_;
   bool writing_ = false;
@@ -74,7 +82,7 @@ struct Transport : Service {
 
   // Returns what went wrong, or an empty string.
   std::string Start(const std::vector<std::string>& addresses, const std::string& description,
-                    int32_t* ports);
+                    int32_t max_request_bytes, int32_t* ports);
   void Stop(const Status& status);
   std::shared_ptr<Stream> Find(uint64_t id);
   void Remove(uint64_t id);
@@ -103,23 +111,24 @@ namespace {
 void Stream::OnReadDone(bool ok) {
   if (!ok) return End(Status::OK);  // The client has closed its side.
   // Not a typed method: gRPC would end a stream of unreadable bytes as if it had been closed.
-  if (!grpc::SerializationTraits<seed_rl::CallRequest>::Deserialize(&request_bytes_, &request_)
+  seed_rl::CallRequest request;
+  if (!grpc::SerializationTraits<seed_rl::CallRequest>::Deserialize(&request_bytes_, &request)
            .ok()) {
     return End(Status(StatusCode::INVALID_ARGUMENT, "the message is not a CallRequest"));
   }
-  HandUp();
+  HandUp(request);
 }
 
-void Stream::HandUp() {
+void Stream::HandUp(const seed_rl::CallRequest& request) {
   std::vector<WireTensor> arguments;
-  arguments.reserve(request_.arguments_size());
-  for (const seed_rl::Tensor& tensor : request_.arguments()) {
+  arguments.reserve(request.arguments_size());
+  for (const seed_rl::Tensor& tensor : request.arguments()) {
     arguments.push_back({tensor.dtype(), tensor.shape_size(), tensor.shape().data(),
                          tensor.data().data(), tensor.data().size()});
   }
-  const WireRequest request{id_, request_.method().c_str(), arguments.data(),
-                            static_cast<int32_t>(arguments.size())};
-  transport_->handler().on_request(transport_->handler().context, &request);
+  const WireRequest view{id_, request.method().data(), request.method().size(), arguments.data(),
+                         static_cast<int32_t>(arguments.size())};
+  transport_->handler().on_request(transport_->handler().context, &view);
 }
 
 void Stream::Reply(const WireTensor* results, int32_t num_results) {
@@ -131,7 +140,7 @@ void Stream::Reply(const WireTensor* results, int32_t num_results) {
     tensor->mutable_shape()->Add(result.shape, result.shape + result.rank);
     tensor->set_data(result.data, result.size);
   }
-  if (reply.ByteSizeLong() > kMaxMessageBytes) {
+  if (reply.ByteSizeLong() > kMaxReplyBytes) {
     return End(Status(StatusCode::RESOURCE_EXHAUSTED, "the results are larger than 512 MB"));
   }
   {
@@ -139,13 +148,13 @@ void Stream::Reply(const WireTensor* results, int32_t num_results) {
     if (ended_) return;
     writing_ = true;
   }
-  reply_bytes_.Clear();
   bool own_buffer;
   grpc::SerializationTraits<seed_rl::CallReply>::Serialize(reply, &reply_bytes_, &own_buffer);
   StartWrite(&reply_bytes_);
 }
 
 void Stream::OnWriteDone(bool) {
+  reply_bytes_.Clear();
   bool finish;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -175,12 +184,13 @@ void Stream::OnDone() { transport_->Remove(id_); }
 }  // namespace
 
 std::string Transport::Start(const std::vector<std::string>& addresses,
-                             const std::string& description, int32_t* ports) {
+                             const std::string& description, int32_t max_request_bytes,
+                             int32_t* ports) {
   if (!description_.ParseFromString(description)) return "the description cannot be read";
   grpc::ServerBuilder builder;
   builder.RegisterService(this);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(max_request_bytes);
+  builder.SetMaxSendMessageSize(kMaxReplyBytes);
   // Two learners on one port would share the actors between them without a word.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // A host that loses power closes nothing; its rows must not be waited for.
@@ -267,11 +277,12 @@ Transport* CreateTransport(TransportHandler handler) {
 }
 
 bool StartTransport(Transport* transport, const char* const* addresses, int32_t num_addresses,
-                    const void* description, uint64_t description_size, int32_t* ports, char* error,
-                    uint64_t error_size) {
+                    const void* description, uint64_t description_size,
+                    int32_t max_request_bytes, int32_t* ports, char* error, uint64_t error_size) {
   const std::string problem = transport->Start(
       std::vector<std::string>(addresses, addresses + num_addresses),
-      std::string(static_cast<const char*>(description), description_size), ports);
+      std::string(static_cast<const char*>(description), description_size), max_request_bytes,
+      ports);
   std::snprintf(error, error_size, "%s", problem.c_str());
   return problem.empty();
 }

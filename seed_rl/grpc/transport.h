@@ -22,7 +22,8 @@ struct WireTensor {
 
 struct WireRequest {
   uint64_t stream;  // Never used twice. One stream is one client.
-  const char* method;
+  const char* method;  // UTF-8; may hold NUL.
+  uint64_t method_size;
   const WireTensor* arguments;
   int32_t num_arguments;
 };
@@ -42,18 +43,19 @@ struct Transport;
 struct TransportApi {
   Transport* (*create)(TransportHandler handler);
   // Listens on `addresses` ("unix:/path" or "host:port") and answers Describe with `description`,
-  // a serialized Description. Writes the real port of each address into `ports` (unix sockets: 1).
+  // a serialized Description. A larger request than `max_request_bytes` ends its stream before it is
+  // parsed. Writes the real port of each address into `ports` (unix sockets: 1).
   // Returns false after writing a message of at most `error_size` bytes into `error`.
   bool (*start)(Transport* transport, const char* const* addresses, int32_t num_addresses,
-                const void* description, uint64_t description_size, int32_t* ports, char* error,
-                uint64_t error_size);
+                const void* description, uint64_t description_size, int32_t max_request_bytes,
+                int32_t* ports, char* error, uint64_t error_size);
   // Both do nothing when the stream has ended in the meantime. `code` is a gRPC status code;
   // 0 ends the stream cleanly.
   void (*reply)(Transport* transport, uint64_t stream, const WireTensor* results,
                 int32_t num_results);
   void (*fail)(Transport* transport, uint64_t stream, int32_t code, const char* message);
   // Ends every stream with this status and stops listening. Returns when the last call to the
-  // handler has returned, and frees the transport.
+  // handler has returned, and frees the transport, whether or not start() has succeeded.
   void (*stop)(Transport* transport, int32_t code, const char* message);
 };
 

@@ -1,15 +1,24 @@
 """Requests that do not fit: refused by the client, and by the server from a raw client."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_rl.grpc.errors import InternalError, InvalidArgumentError, NotFoundError
+from seed_rl.grpc.errors import (
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    from_status,
+)
 from seed_rl.grpc.messages import service_pb2, service_pb2_grpc
 
+ROOT = Path(__file__).parents[3]
 FLOAT32, INT32 = service_pb2.FLOAT32, service_pb2.INT32
 
 
@@ -118,6 +127,7 @@ def call_raw(address: str, *requests: service_pb2.CallRequest | bytes) -> list:
     ("bad", "status", "message"),
     [
         (request(method="learn"), "NOT_FOUND", "there is no method 'learn'"),
+        (request(method="infer\0\n"), "NOT_FOUND", r"there is no method 'infer\000\n'"),
         (service_pb2.CallRequest(), "NOT_FOUND", "there is no method ''"),
         (service_pb2.CallRequest(method="infer"), "INVALID", "method 'infer': expected 3 tensors"),
         (
@@ -132,8 +142,11 @@ def call_raw(address: str, *requests: service_pb2.CallRequest | bytes) -> list:
         (request(a=tensor(FLOAT32, [1], b"\0" * 5)), "INVALID", "got 5 bytes for shape [1]"),
         (request(a=tensor(FLOAT32, [1], b"")), "INVALID", "got 0 bytes for shape [1]"),
         (request(a=tensor(FLOAT32, [-1], b"\0" * 4)), "INVALID", "got an impossible shape"),
-        (request(a=tensor(FLOAT32, [2**62], b"\0" * 4)), "INVALID", "got 4 bytes for shape"),
+        (request(a=tensor(FLOAT32, [2**20], b"\0" * 4)), "INVALID", "got 4 bytes for shape"),
+        (request(a=tensor(FLOAT32, [2**62], b"\0" * 4)), "INVALID", "got an impossible shape"),
         (request(b=tensor(INT32, [2**62, 2], b"")), "INVALID", "got an impossible shape"),
+        (request(b=tensor(INT32, [0, 2**32], b"")), "INVALID", "got an impossible shape"),
+        (request(b=tensor(INT32, [2**30, 0, 2**30], b"")), "INVALID", "got an impossible shape"),
         (request(b=tensor(INT32, [1] * 300, b"")), "INVALID", "got an impossible shape"),
         (request(a=tensor(777, [1], b"\0" * 4)), "INVALID", "argument 'x['a']'"),
         (request(a=tensor(-5, [1], b"\0" * 4)), "INVALID", "argument 'x['a']'"),
@@ -157,6 +170,8 @@ def call_raw(address: str, *requests: service_pb2.CallRequest | bytes) -> list:
         (b"\xff\xff\xff", "INVALID", "the message is not a CallRequest"),
         (b"\x0a\xff\xff\xff\xff\x0f", "INVALID", "the message is not a CallRequest"),
         (b"\x0a\x02\xff\xfe", "INVALID", "the message is not a CallRequest"),
+        # A million empty tensors, which to parse would take fifty times their size.
+        (b"\x12\x00" * 1_000_000, "RESOURCE_EXHAUSTED", "larger than max"),
     ],
 )  # fmt: skip
 def test_server_refuses(server, address, connect, bad, status, message):
@@ -194,29 +209,75 @@ def test_error_of_the_function(serve, connect, threads: ThreadPoolExecutor):
     serve(divide, max_batch_size=8, timeout_ms=3_600_000)
     first, second = connect(), connect()
 
+    def call_divide(client, number):
+        return client.call("divide", np.int32(number), timeout=60)
+
     def call_until_paired(client):
-        while client.divide(np.int32(1))[1] != 2:
+        while call_divide(client, 1)[1] != 2:
             pass
 
     # From their first common batch on, the server expects both in every batch.
     for call in [threads.submit(call_until_paired, client) for client in (first, second)]:
         call.result(60)
-    good = threads.submit(first.divide, np.int32(1))
-    bad = threads.submit(second.divide, np.int32(-1))
+    good = threads.submit(call_divide, first, 1)
+    bad = threads.submit(call_divide, second, -1)
     for call in (good, bad):
         with pytest.raises(InternalError, match="a row is not positive"):
             call.result(60)
-    assert first.divide(np.int32(5))[0] == 5  # It has connected again.
+    assert call_divide(first, 5)[0] == 5  # It has connected again.
 
 
-def test_long_error_message(serve, connect):
+@pytest.mark.parametrize("begin", ["", "x"])
+def test_long_error_message(serve, connect, begin):
+    """Cut between two characters, wherever they begin."""
+
     @tf.function(input_signature=[tf.TensorSpec([], tf.bool)])
     def fail(x):
-        tf.debugging.Assert(x, ["é" * 100_000])
+        tf.debugging.Assert(x, [begin + "é" * 100_000])
 
     serve(fail)
-    with pytest.raises(InternalError, match="é"):
+    with pytest.raises(InternalError, match=f"{begin}é{{100}}é*$"):
         connect().fail(np.bool_(False))
+
+
+def test_message_that_is_too_long():
+    error = from_status(grpc.StatusCode.RESOURCE_EXHAUSTED, "larger than max")
+    assert isinstance(error, InvalidArgumentError)
+
+
+def test_no_memory_for_a_batch():
+    code = """
+import resource
+import numpy as np
+import tensorflow as tf
+from seed_rl.grpc.client import Client
+from seed_rl.grpc.errors import InvalidArgumentError
+from seed_rl.grpc.server import Server
+
+@tf.function(input_signature=[tf.TensorSpec([None, 1 << 20], tf.uint8)])
+def large(x):
+    return x
+
+@tf.function(input_signature=[tf.TensorSpec([None], tf.uint8)])
+def small(x):
+    return x
+
+with Server(["127.0.0.1:0"]) as server:
+    server.bind(large, max_batch_size=8 << 10)
+    server.bind(small, max_batch_size=8)
+    server.start()
+    with Client(server.addresses[0]) as client:
+        assert client.small(np.uint8(1)) == 1
+        in_use = 4096 * int(open("/proc/self/statm").read().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 30),) * 2)
+        try:
+            client.call("large", np.zeros(1 << 20, np.uint8), timeout=60)
+            raise SystemExit("there was memory")
+        except InvalidArgumentError as error:
+            assert "'large': the server has no memory" in str(error)
+        assert client.small(np.uint8(2)) == 2
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
 
 
 def test_rows_that_the_function_loses(serve, connect):

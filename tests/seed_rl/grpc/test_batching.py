@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_rl.grpc.errors import InvalidArgumentError
+from seed_rl.grpc.errors import DeadlineExceededError, InvalidArgumentError
 from seed_rl.grpc.server import Server
 
 ROOT = Path(__file__).parents[3]
@@ -26,12 +27,22 @@ def call_in_a_loop(client, client_id: int, num_calls: int) -> list[int]:
     """Checks the rows of every answer. Returns the batch sizes."""
     sizes = []
     for step in range(num_calls):
-        returned_id, total, size = client.infer(np.int32(client_id), np.int32([client_id, step, 1]))
+        row = np.int32([client_id, step, 1])
+        returned_id, total, size = client.call("infer", np.int32(client_id), row, timeout=60)
         assert returned_id == client_id
         assert total == client_id + step + 1
         sizes.append(int(size))
     client.close()
     return sizes
+
+
+def call_once(client, client_id: int = 0) -> int:
+    """Returns the batch size."""
+    returned_id, _, size = client.call(
+        "infer", np.int32(client_id), np.int32([0, 0, 0]), timeout=60
+    )
+    assert returned_id == client_id
+    return int(size)
 
 
 def test_every_client_gets_its_own_rows(serve, connect, threads: ThreadPoolExecutor):
@@ -51,18 +62,19 @@ def test_batch_goes_out_when_all_wait(serve, connect, threads: ThreadPoolExecuto
     assert max(sizes[5]) >= 2
 
 
-def test_batch_goes_out_when_full(serve, connect, threads: ThreadPoolExecutor):
+def test_batch_goes_out_when_full(serve, connect):
     serve(infer, max_batch_size=4, timeout_ms=FOREVER_MS)
-    loops = [threads.submit(call_in_a_loop, connect(), i, 20) for i in range(8)]
-    assert {size for loop in loops for size in loop.result(60)} <= {1, 2, 3, 4}
+    idle, busy = connect(), connect()
+    call_once(idle)
+    _, _, sizes = busy.call("infer", np.zeros(4, "i"), np.zeros((4, 3), "i"), timeout=60)
+    assert sizes.tolist() == [4] * 4  # Though one more row could have come.
 
 
 def test_batch_goes_out_after_the_timeout(serve, connect):
     serve(infer, max_batch_size=4, timeout_ms=100)
     idle, busy = connect(), connect()
-    idle.infer(np.int32(0), np.int32([0, 0, 0]))
-    _, _, size = busy.infer(np.int32(1), np.int32([0, 0, 0]))
-    assert size == 1
+    call_once(idle)
+    assert call_once(busy) == 1
 
 
 def test_a_request_is_never_split(serve, connect, threads: ThreadPoolExecutor):
@@ -118,10 +130,10 @@ def test_a_client_that_calls_something_else_is_not_waited_for(
         server.bind(wait)
         server.start()
         elsewhere, other = connect(), connect()
-        elsewhere.infer(np.int32(0), np.int32([0, 0, 0]))
+        call_once(elsewhere)
         waiting = threads.submit(elsewhere.wait)
         # It may still be on its way: its arrival sets the batch free, not the timeout.
-        assert other.infer(np.int32(1), np.int32([0, 0, 0]))[2] == 1
+        assert call_once(other) == 1
         queue.enqueue(5)
         assert waiting.result(60) == 5
 
@@ -152,11 +164,10 @@ def test_a_killed_client_is_not_waited_for(serve, connect, address, state):
         assert doomed.stdout.readline() == b"answered\n"
         if state == "waiting":
             # From now on each waits for the other; the doomed one waits once this has its answer.
-            assert client.infer(np.int32(1), np.int32([0, 0, 0]))[2] in (1, 2)
+            assert call_once(client, 1) in (1, 2)
         doomed.kill()
     for _ in range(3):
-        returned_id, _, _ = client.infer(np.int32(1), np.int32([0, 0, 0]))
-        assert returned_id == 1
+        call_once(client, 1)
 
 
 def test_a_client_killed_while_its_batch_runs(serve, connect, address):
@@ -177,4 +188,24 @@ def test_a_client_killed_while_its_batch_runs(serve, connect, address):
         doomed.kill()
     leave.enqueue(100)
     leave.enqueue(200)
-    assert connect().work(np.int32(1)) == 201
+    assert connect().call("work", np.int32(1), timeout=60) == 201
+
+
+def test_calls_that_nobody_waits_for_do_not_run(serve, connect, threads: ThreadPoolExecutor):
+    queue = tf.queue.FIFOQueue(1, tf.int32, [()])
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def put(x):
+        queue.enqueue(x)
+
+    serve(put)
+    connect().put(np.int32(0))  # Now the queue is full.
+    clients = [connect() for _ in range(30)]
+    calls = [threads.submit(client.call, "put", np.int32(1), timeout=0.5) for client in clients]
+    for call in calls:
+        assert isinstance(call.exception(60), DeadlineExceededError)
+    time.sleep(1)  # Until the server knows, too.
+    last = threads.submit(connect().call, "put", np.int32(2), timeout=10)
+    ran = [int(queue.dequeue()) for _ in range(3)]
+    assert ran == [0, 1, 2]  # One was running already.
+    last.result(60)

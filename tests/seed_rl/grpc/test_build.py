@@ -1,6 +1,7 @@
 """A build is used only with the sources and the environment that it was made from."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,35 @@ def test_no_messages(checkout, module):
     assert "ImportError: seed_rl.grpc" in result.stderr
 
 
+def build_without_tools(checkout: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "seed_rl.grpc.build"],
+        cwd=checkout.parents[1], env={**os.environ, "PATH": "/nonexistent"},
+        check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_grpc_of_the_system_has_changed(checkout):
+    transport = checkout / build.TRANSPORT_LIBRARY
+    transport.write_bytes(transport.read_bytes().replace(b"libgrpc++.so", b"libgone++.so"))
+    result = import_from(checkout, "seed_rl.grpc.server")
+    last_line = result.stderr.splitlines()[-1]
+    assert last_line.startswith("ImportError: seed_rl.grpc cannot be loaded (libgone++.so")
+    assert last_line.endswith("run ./setup.sh in the repository's root.")
+    assert build_without_tools(checkout).returncode == 1  # It wants to build again.
+
+
+@pytest.mark.parametrize("module", ["seed_rl.grpc.client", "seed_rl.grpc.server"])
+def test_messages_for_another_protobuf(checkout, module):
+    messages = checkout / "service_pb2.py"
+    code, changed = re.subn(r"(Domain\.PUBLIC,\s+)\d+", r"\g<1>99", messages.read_text())
+    assert changed == 1
+    messages.write_text(code)
+    result = import_from(checkout, module)
+    assert "VersionError" in result.stderr
+    assert result.stderr.endswith("run ./setup.sh in the repository's root.\n")
+
+
 def test_nothing_to_do():
     result = subprocess.run(
         [sys.executable, "-m", "seed_rl.grpc.build"],
@@ -93,11 +123,7 @@ def test_nothing_to_do():
 
 def test_missing_tools(checkout):
     (checkout / "build" / "fingerprint").unlink()
-    result = subprocess.run(
-        [sys.executable, "-m", "seed_rl.grpc.build"],
-        cwd=checkout.parents[1], env={**os.environ, "PATH": "/nonexistent"},
-        check=False, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    result = build_without_tools(checkout)
     assert result.returncode == 1
     assert result.stderr.startswith("seed_rl.grpc cannot be built: cmake, ninja, ")
     assert "sudo apt-get install -y cmake" in result.stderr

@@ -1,8 +1,10 @@
 """Finding the server, losing it, and finding it again."""
 
+import contextlib
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -116,6 +118,16 @@ def test_timeout_of_a_call(serve, connect):
     assert client.put(np.int32(3)) is None
 
 
+def test_timeout_at_the_moment_of_the_answer(serve, connect):
+    """Whoever is first, the next call is not hurt."""
+    serve(double)
+    client = connect()
+    for microseconds in range(100, 4_000, 20):
+        with contextlib.suppress(DeadlineExceededError, ConnectionTimeoutError):
+            client.call("double", np.float32([1]), timeout=microseconds / 1e6)
+        assert client.call("double", np.float32([2]), timeout=60).tolist() == [4]
+
+
 def test_closed_client(serve, connect):
     serve(double)
     client = connect()
@@ -136,9 +148,54 @@ def test_address_in_use(serve, connect, address):
         assert connect(taken).double(np.float32([1])).tolist() == [2]
 
 
-def test_address_that_cannot_be_bound():
-    with pytest.raises(OSError, match="unix:/nonexistent/socket"):
+def test_start_is_tried_again(serve, connect, address):
+    first = serve(triple)
+    later = Server(["127.0.0.1:0", address])
+    later.bind(double)
+    with pytest.raises(OSError, match="is in use"):
+        later.start()
+    first.shutdown()
+    with later:
+        later.start()
+        assert connect().double(np.float32([1])).tolist() == [2]
+
+
+def test_address_that_cannot_be_bound(connect):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        server = Server([address])
+        server.bind(double)
+        with pytest.raises(OSError, match=f"{address} is in use or cannot be bound"):
+            server.start()
+    with server:
+        server.start()
+        assert connect(address).double(np.float32([1])).tolist() == [2]
+
+
+def test_directory_that_is_not_there():
+    with pytest.raises(OSError, match="the directory /nonexistent of a unix socket: No such file"):
         Server(["unix:/nonexistent/socket"]).start()
+
+
+def test_socket_of_another_type(serve, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
+        datagrams.bind(str(tmp_path / "server"))
+        with pytest.raises(OSError, match="server: Protocol wrong type for socket"):
+            serve(double)
+
+
+def test_servers_that_start_at_once(connect, address, tmp_path, threads: ThreadPoolExecutor):
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "server"))
+    servers = [Server([address]) for _ in range(8)]
+    for server in servers:
+        server.bind(double)
+    starts = [threads.submit(server.start) for server in servers]
+    problems = [str(start.exception(60)) for start in starts]
+    assert sum("is in use by another server" in problem for problem in problems) == 7
+    assert connect().double(np.float32([1])).tolist() == [2]
+    for server in servers:
+        server.shutdown()
 
 
 def test_stale_socket_file(serve, connect, tmp_path):
@@ -158,7 +215,7 @@ def test_file_in_the_way(serve, tmp_path):
 def test_dropped_client_ends_its_stream(serve, connect, address):
     serve(double, max_batch_size=8, timeout_ms=3_600_000)
     assert Client(address).double(np.float32(1)) == 2
-    assert connect().double(np.float32(1)) == 2
+    assert connect().call("double", np.float32(1), timeout=60) == 2
 
 
 def test_process_that_forgets_to_close_its_client_ends(serve, address):
@@ -186,6 +243,28 @@ def test_another_kind_of_server():
         executor.submit(answer)
         with pytest.raises(ConnectionTimeoutError):
             Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=0.5)
+
+
+def test_slow_server():
+    """One connection is given the time that it needs, instead of many that are cut short."""
+    settings = b"\0\0\0\4\0\0\0\0\0"
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
+
+        def receive_call() -> bool:
+            connection, _ = listener.accept()
+            with connection:
+                time.sleep(2)
+                connection.sendall(settings)
+                connection.settimeout(60)
+                received = b""
+                while chunk := connection.recv(10_000):
+                    received += chunk
+                return b"/seed_rl.Functions/Describe" in received
+
+        call = executor.submit(receive_call)
+        with pytest.raises(ConnectionTimeoutError):
+            Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=4)
+        assert call.result(60)
 
 
 def test_client_process_needs_no_tensorflow(serve, address):

@@ -4,10 +4,13 @@ import contextlib
 import os
 import socket
 import struct
+import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from seed_rl.grpc.messages import service_pb2
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -38,6 +41,19 @@ CALL = frame(
 OPEN = PREFACE + SETTINGS + CALL
 
 
+def test_well_formed_bytes(serve):
+    """The bytes below fail for what is wrong with them, and not for what they share."""
+    tensor = service_pb2.Tensor(dtype=service_pb2.FLOAT32, shape=[1], data=struct.pack("<f", 1.5))
+    request = service_pb2.CallRequest(method="double", arguments=[tensor]).SerializeToString()
+    server = serve(double, addresses=["127.0.0.1:0"])
+    host, port = server.addresses[0].split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(OPEN + frame(0, 0, 1, struct.pack(">BI", 0, len(request)) + request))
+        received = b""
+        while struct.pack("<f", 3.0) not in received:
+            received += connection.recv(1000) or pytest.fail(f"closed after {received!r}")
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -61,22 +77,31 @@ def test_server_survives(serve, connect, sent, abort):
     server = serve(double, addresses=["127.0.0.1:0"], max_batch_size=4, timeout_ms=3_600_000)
     host, port = server.addresses[0].split(":")
     client = connect(server.addresses[0])
-    assert client.double(np.float32(1)) == 2
+    assert client.call("double", np.float32(1), timeout=60) == 2
     for _ in range(3):
         with socket.create_connection((host, int(port))) as connection:
             if abort:  # With a reset.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             with contextlib.suppress(OSError):  # The server may hang up meanwhile.
                 connection.sendall(sent)
-    assert client.double(np.float32(3)) == 6
+    assert client.call("double", np.float32(3), timeout=60) == 6
     assert connect(server.addresses[0]).methods.keys() == {"double"}
 
 
 def test_many_connections_that_say_nothing(serve, connect):
     server = serve(double, addresses=["127.0.0.1:0"])
     host, port = server.addresses[0].split(":")
+    before = count_descriptors()
     silent = [socket.create_connection((host, int(port))) for _ in range(200)]
     assert connect(server.addresses[0]).double(np.float32([3])).tolist() == [6]
+    assert count_descriptors() >= before + 400  # Both ends.
     for connection in silent:
         connection.close()
-    assert len(os.listdir("/proc/self/fd")) < 1000
+    deadline = time.monotonic() + 60
+    while count_descriptors() > before + 50:  # The client has some.
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def count_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))

@@ -285,8 +285,12 @@ def test_settings_must_be_json(address, value):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "unix:", "localhost", "host:port", "host:70000", "unix:" + "x" * 108, "::1:5"]
-)
+    "address",
+    [
+        "", "unix:", "localhost", "host:port", "host:70000", "unix:" + "x" * 108, "::1:5",
+        "unix:/tmp/50%25", "unix:/tmp/a#b", "unix:/tmp/a?b",
+    ],
+)  # fmt: skip
 def test_malformed_addresses(address):
     with pytest.raises(ValueError, match="address"):
         Server([address])
@@ -337,7 +341,15 @@ _UNKNOWN_RANK = tf.TensorSpec(None, tf.float32)
         (_function(result=_text), {}, ValueError, "result: .*string cannot be sent"),
         (_function(_UNKNOWN_RANK), {}, ValueError, "argument x: .*known rank"),
         (_function(), {"max_batch_size": 0}, ValueError, "max_batch_size: expected at least 1"),
+        (_function(), {"max_batch_size": 2**31}, ValueError, "max_batch_size: .* got 2147483648"),
+        (
+            _function(tf.TensorSpec([None, 1 << 20], tf.float32)), {"max_batch_size": 5_000},
+            ValueError, "max_batch_size: .* at most 16 GB .* got 5000 rows of 4194304 bytes",
+        ),
         (_function(), {"timeout_ms": -1}, ValueError, "timeout_ms: expected no less than 0"),
+        (_function(), {"timeout_ms": float("nan")}, ValueError, "timeout_ms: .* got nan"),
+        (_function(), {"timeout_ms": float("inf")}, ValueError, "timeout_ms: .* got inf"),
+        (_function(), {"timeout_ms": 1e300}, ValueError, r"timeout_ms: .* got 1e\+300"),
         (
             _function(tf.TensorSpec([3], tf.float32)), {"max_batch_size": 4},
             ValueError, "argument x: expected None as leading dimension",

@@ -58,8 +58,8 @@ def test_function_blocked_in_a_full_queue(
 def test_row_waiting_for_others(serve, connect, threads: ThreadPoolExecutor, final, error):
     server = serve(double, max_batch_size=8, timeout_ms=FOREVER_MS)
     idle, waiting = connect(), connect()
-    idle.double(np.float32(1))
-    call = threads.submit(waiting.double, np.float32(1))
+    idle.call("double", np.float32(1), timeout=60)
+    call = threads.submit(waiting.call, "double", np.float32(1), timeout=60)
     server.shutdown(final)
     with pytest.raises(error):
         call.result(60)
@@ -106,6 +106,15 @@ def test_last_reference(address, connect):
     client = connect()
     del server
     gc.collect()
+    with pytest.raises(UnavailableError):
+        client.double(np.float32([1]))
+
+
+def test_shutdown_while_a_graph_is_traced(serve, connect):
+    server = serve(double)
+    client = connect()
+
+    tf.function(server.shutdown).get_concrete_function()  # Traced only, and never run.
     with pytest.raises(UnavailableError):
         client.double(np.float32([1]))
 

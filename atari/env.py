@@ -77,8 +77,8 @@ def make_environments(settings: AtariSettings, seeds: Sequence[int]) -> Gymnasiu
         num_threads=1,
         autoreset_mode=AutoresetMode.NEXT_STEP,
         frameskip=settings.num_action_repeats,
-        maxpool=settings.num_action_repeats
-        > 1,  # sprites flicker: most are drawn in every second frame
+        # Sprites flicker: most are drawn in every second frame.
+        maxpool=settings.num_action_repeats > 1,
         repeat_action_probability=STICKY_ACTION_PROBABILITY if settings.sticky_actions else 0.0,
         full_action_space=settings.full_action_space,
         noop_max=settings.max_random_noops + 1,  # ALE draws from 0 to noop_max - 1

@@ -69,13 +69,14 @@ class Learner:
         devices = choose_devices(config.devices)
         with devices.strategy.scope():
             self._algorithm = config.create_algorithm()
+            self._unroll_spec = unroll_spec(self._algorithm, config.spec)
             self._updater = Updater(
                 self._algorithm,
                 devices.strategy,
                 config.optimizer,
                 settings.batch_size,
                 self._updates_in_all(),
-                unroll_spec(self._algorithm, config.spec) if devices.compiled else None,
+                self._unroll_spec if devices.compiled else None,
             )
         self._check_memory()
         self._inference = CentralInference(
@@ -107,18 +108,9 @@ class Learner:
         self._stopping = False
 
     @property
-    def addresses(self) -> list[str]:
-        """Where the server listens."""
-        return self._server.addresses
-
-    @property
     def frames(self) -> int:
         """Engine frames that training environments have taken, over all runs with this logdir."""
         return int(self._inference.steps) * self._config.spec.frames_per_step
-
-    @property
-    def summaries(self) -> Summaries:
-        return self._summaries
 
     def stop(self, *_: Any) -> None:
         """Lets `run` save a checkpoint and return; also serves as a signal handler."""
@@ -201,7 +193,7 @@ class Learner:
     def _make_replay(self) -> PrioritizedReplay | None:
         if self._config.replay is None:
             return None
-        leaves = tf.nest.flatten(unroll_spec(self._algorithm, self._config.spec))
+        leaves = tf.nest.flatten(self._unroll_spec)
         specs = [ArraySpec.of(leaf.shape, leaf.dtype.as_numpy_dtype) for leaf in leaves]
         return PrioritizedReplay(specs, self._config.replay, self._config.settings.seed)
 
@@ -259,8 +251,8 @@ class Learner:
 
     def _check_memory(self) -> None:
         """Prints what the tables will take; refuses more than there is."""
-        settings, unroll = self._config.settings, unroll_spec(self._algorithm, self._config.spec)
-        tables = memory.tables(memory.spec_bytes(unroll), settings, self._config.replay)
+        unroll_bytes = memory.spec_bytes(self._unroll_spec)
+        tables = memory.tables(unroll_bytes, self._config.settings, self._config.replay)
         self._progress.say(f"Learner: memory for {memory.describe(tables)}.")
         memory.check_fits(tables, memory.available_bytes())
 

@@ -49,10 +49,6 @@ class ArraySpec:
     def of(cls, shape: tuple[int, ...], dtype: Any) -> ArraySpec:
         return cls(tuple(shape), np.dtype(dtype))
 
-    @property
-    def nbytes(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSpec:

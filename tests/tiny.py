@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,34 @@ def unrolls(algorithm: Algorithm, batch_size: int, rng: np.random.Generator) -> 
         policy_info=tf.nest.map_structure(
             lambda leaf: random((*outer, *leaf.shape), leaf.dtype), algorithm.policy_info_spec
         ),
+    )
+
+
+def unroll_by_hand(
+    states: Sequence[int],
+    actions: Sequence[int],
+    rewards: Sequence[float],
+    policy_info: Any,
+    step_types: Sequence[int] | None = None,
+    discounts: Sequence[float] | None = None,
+) -> Unroll:
+    """One time-major unroll [T, 1] of a tabular network; by default MID steps of discount 1."""
+    length = len(states)
+
+    def batched(x: Any, dtype: tf.DType) -> tf.Tensor:
+        return tf.constant(x, dtype)[:, tf.newaxis]
+
+    return Unroll(
+        initial_state=(),
+        time_step=TimeStep(
+            batched(step_types or [StepType.MID] * length, tf.int32),
+            batched(rewards, tf.float32),
+            batched(discounts or [1.0] * length, tf.float32),
+            batched(states, tf.int32),
+        ),
+        previous_action=tf.zeros([length, 1], tf.int32),
+        action=batched(actions, tf.int32),
+        policy_info=policy_info,
     )
 
 

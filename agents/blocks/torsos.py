@@ -12,7 +12,7 @@ from typing import TypeAlias
 import tensorflow as tf
 import tf_keras
 
-Policy: TypeAlias = tf_keras.mixed_precision.Policy
+DTypePolicy: TypeAlias = tf_keras.mixed_precision.Policy
 
 
 class Torso(tf_keras.Sequential):
@@ -25,7 +25,7 @@ class Torso(tf_keras.Sequential):
     """
 
     def __init__(
-        self, layers: Sequence[tf_keras.layers.Layer], features: int, policy: Policy, name: str
+        self, layers: Sequence[tf_keras.layers.Layer], features: int, policy: DTypePolicy, name: str
     ):
         super().__init__(
             [
@@ -39,17 +39,17 @@ class Torso(tf_keras.Sequential):
         )
 
 
-def nature(policy: Policy) -> Torso:
+def nature(policy: DTypePolicy) -> Torso:
     """Mnih et al., "Human-level control through deep RL" (Nature 2015): 512 features."""
     return Torso(_convolutions([(32, 8, 4), (64, 4, 2), (64, 3, 1)], policy), 512, policy, "nature")
 
 
-def shallow(policy: Policy) -> Torso:
+def shallow(policy: DTypePolicy) -> Torso:
     """IMPALA's shallow network (arXiv 1802.01561, figure 3 left): 256 features."""
     return Torso(_convolutions([(16, 8, 4), (32, 4, 2)], policy), 256, policy, "shallow")
 
 
-def deep(policy: Policy, channels: Sequence[int] = (16, 32, 32), blocks: int = 2) -> Torso:
+def deep(policy: DTypePolicy, channels: Sequence[int] = (16, 32, 32), blocks: int = 2) -> Torso:
     """IMPALA's deep residual network (arXiv 1802.01561, figure 3 right): 256 features.
 
     Args:
@@ -62,7 +62,7 @@ def deep(policy: Policy, channels: Sequence[int] = (16, 32, 32), blocks: int = 2
 
 
 def _convolutions(
-    shapes: Sequence[tuple[int, int, int]], policy: Policy
+    shapes: Sequence[tuple[int, int, int]], policy: DTypePolicy
 ) -> list[tf_keras.layers.Layer]:
     """Rectified convolutions of (channels, kernel size, stride)."""
     return [
@@ -74,7 +74,7 @@ def _convolutions(
 class _ResidualSection(tf_keras.layers.Layer):
     """Convolution, max pooling by 2, then `blocks` times x + conv(relu(conv(relu(x))))."""
 
-    def __init__(self, channels: int, blocks: int, policy: Policy):
+    def __init__(self, channels: int, blocks: int, policy: DTypePolicy):
         super().__init__(dtype=policy)
 
         def convolution() -> tf_keras.layers.Conv2D:

@@ -41,22 +41,8 @@ def unroll(
 ) -> Unroll:
     """One time-major unroll of a Tabular network."""
     length = len(states)
-
-    def batched(x: Any, dtype: tf.DType) -> tf.Tensor:
-        return tf.constant(x, dtype)[:, tf.newaxis]
-
-    return Unroll(
-        initial_state=(),
-        time_step=TimeStep(
-            batched(step_types or [MID] * length, tf.int32),
-            batched(rewards, tf.float32),
-            batched(discounts or [1.0] * length, tf.float32),
-            batched(states, tf.int32),
-        ),
-        previous_action=tf.zeros([length, 1], tf.int32),
-        action=batched(actions, tf.int32),
-        policy_info=ActingValues(tf.zeros([length, 1]), tf.zeros([length, 1])),
-    )
+    values = ActingValues(tf.zeros([length, 1]), tf.zeros([length, 1]))
+    return tiny.unroll_by_hand(states, actions, rewards, values, step_types, discounts)
 
 
 def loss_and_gradient(agent: R2D2, unrolls: Unroll) -> tuple[np.ndarray, np.ndarray]:

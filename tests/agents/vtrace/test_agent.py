@@ -32,24 +32,9 @@ def unroll(
     behaviour: Any = None,
 ) -> Unroll:
     """One time-major unroll; on-policy if no behaviour logits are given."""
-    length = len(states)
     logits = [ROWS[state][:-1] for state in states] if behaviour is None else behaviour
-
-    def batched(x: Any, dtype: tf.DType) -> tf.Tensor:
-        return tf.constant(x, dtype)[:, tf.newaxis]
-
-    return Unroll(
-        initial_state=(),
-        time_step=TimeStep(
-            batched(step_types or [MID] * length, tf.int32),
-            batched(rewards, tf.float32),
-            batched(discounts or [1.0] * length, tf.float32),
-            batched(states, tf.int32),
-        ),
-        previous_action=tf.zeros([length, 1], tf.int32),
-        action=batched(actions, tf.int32),
-        policy_info=batched(logits, tf.float32),
-    )
+    logits = tf.constant(logits, tf.float32)[:, tf.newaxis]
+    return tiny.unroll_by_hand(states, actions, rewards, logits, step_types, discounts)
 
 
 def loss_and_gradient(agent: VTrace, unrolls: Unroll) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,10 @@ class ResettingLSTM(tf_keras.layers.Layer):
         return LSTMState(zeros, zeros)
 
     def build(self, input_shape: tf.TensorShape) -> None:
-        self._kernel = self.add_weight("kernel", [input_shape[-1], 4 * self.units])
+        # Both orthogonal: the default's smaller kernel lets features fade before they are learnt from.
+        self._kernel = self.add_weight(
+            "kernel", [input_shape[-1], 4 * self.units], initializer="orthogonal"
+        )
         self._recurrent_kernel = self.add_weight(
             "recurrent_kernel", [self.units, 4 * self.units], initializer="orthogonal"
         )

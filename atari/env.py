@@ -20,10 +20,12 @@ from atari.games import rom_id
 from seed_rl.domain import Domain
 from seed_rl.environments import RETURN_ENDED, GymnasiumVector
 from seed_rl.settings import setting
+from seed_rl.threads import started_as
 from seed_rl.types import ArraySpec, EnvironmentSpec
 
 FRAME = ArraySpec.of((84, 84), np.uint8)
 STICKY_ACTION_PROBABILITY = 0.25  # Machado et al. (2018)
+EMULATOR_THREAD = "emulator"  # name of the thread in which ALE steps all of a process's games
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,25 +73,26 @@ def make_environments(settings: AtariSettings, seeds: Sequence[int]) -> Gymnasiu
       UserError: there is no such game.
     """
     height, width = FRAME.shape
-    env = AtariVectorEnv(
-        rom_id(settings.game),
-        len(seeds),
-        num_threads=1,
-        autoreset_mode=AutoresetMode.NEXT_STEP,
-        frameskip=settings.num_action_repeats,
-        # Sprites flicker: most are drawn in every second frame.
-        maxpool=settings.num_action_repeats > 1,
-        repeat_action_probability=STICKY_ACTION_PROBABILITY if settings.sticky_actions else 0.0,
-        full_action_space=settings.full_action_space,
-        noop_max=settings.max_random_noops + 1,  # ALE draws from 0 to noop_max - 1
-        use_fire_reset=False,
-        max_num_frames_per_episode=settings.max_episode_frames,  # counted after the no-ops
-        reward_clipping=False,
-        grayscale=True,
-        img_height=height,
-        img_width=width,
-        stack_num=1,
-    )
+    with started_as(EMULATOR_THREAD):
+        env = AtariVectorEnv(
+            rom_id(settings.game),
+            len(seeds),
+            num_threads=1,
+            autoreset_mode=AutoresetMode.NEXT_STEP,
+            frameskip=settings.num_action_repeats,
+            # Sprites flicker: most are drawn in every second frame.
+            maxpool=settings.num_action_repeats > 1,
+            repeat_action_probability=STICKY_ACTION_PROBABILITY if settings.sticky_actions else 0.0,
+            full_action_space=settings.full_action_space,
+            noop_max=settings.max_random_noops + 1,  # ALE draws from 0 to noop_max - 1
+            use_fire_reset=False,
+            max_num_frames_per_episode=settings.max_episode_frames,  # counted after the no-ops
+            reward_clipping=False,
+            grayscale=True,
+            img_height=height,
+            img_width=width,
+            stack_num=1,
+        )
     env = _Unstacked(env)
     if settings.life_loss:
         env = _LifeLoss(env)

@@ -25,7 +25,15 @@ EXPERIMENT = vtrace_experiment(
     domain=DOMAIN,
     create_network=create_network,
     network_settings=(NetworkSettings,),
-    defaults={"torso": "shallow", "lstm_size": 256, "max_abs_reward": 1.0, "entropy_cost": 0.01},
+    # For one machine: small batches, so that there are many updates to the frame.
+    defaults={
+        "torso": "shallow",
+        "lstm_size": 256,
+        "batch_size": 8,
+        "lambda_": 0.95,
+        "max_abs_reward": 1.0,
+        "entropy_cost": 0.01,
+    },
 )
 
 if __name__ == "__main__":

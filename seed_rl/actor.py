@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
-import sys
 import time
 from typing import Any, NoReturn
 
@@ -89,9 +89,13 @@ def environment_seed(seed: int, env_id: int) -> int:
 
 
 def exit_on_signals() -> None:
-    """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save."""
+    """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save.
+
+    At once, not by an exception: raised in the middle of gRPC's Python code, it leaves a connection
+    whose end the interpreter's exit waits for forever.
+    """
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(0))
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def _interact(client: Client, env_ids: np.ndarray, environments: VectorEnvironment) -> NoReturn:
@@ -123,7 +127,7 @@ class _Environments:
             self._check_place(learner_settings["num_envs"])
             seed = learner_settings["seed"]
             seeds = [environment_seed(seed, env_id) for env_id in self._settings.env_ids.tolist()]
-            settings = self._domain.settings(**learner_settings["environment"])
+            settings = self._domain_settings(learner_settings["environment"])
             self._environments = self._domain.make_environments(settings, seeds)
             self._learner_settings = learner_settings
         return self._environments
@@ -132,6 +136,16 @@ class _Environments:
         if self._environments is not None:
             self._environments.close()
             self._environments = None
+
+    def _domain_settings(self, values: dict[str, Any]) -> Any:
+        ours = {field.name for field in dataclasses.fields(self._domain.settings)}
+        if values.keys() != ours:
+            raise UserError(
+                f"--server_address: expected a learner for environments with the settings "
+                f"{', '.join(sorted(ours))}, got one with {', '.join(sorted(values))}: start both "
+                "from the same domain and the same version of the code."
+            )
+        return self._domain.settings(**values)
 
     def _check_place(self, num_envs: int) -> None:
         first, last = self._settings.env_ids[[0, -1]]

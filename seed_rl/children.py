@@ -50,6 +50,10 @@ class Child:
         self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
         self._process = self._start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None while the process lives."""
         return self._process.poll()

@@ -1,5 +1,7 @@
 """The error for a user's mistake."""
 
+USER_ERROR_MARK = "Error: "  # begins the line that a program prints for one
+
 
 class UserError(ValueError):
     """One sentence that names the flag or argument, what was given and what was expected.

@@ -34,6 +34,7 @@ def unroll_step_spec(algorithm: Algorithm, spec: EnvironmentSpec) -> Unroll:
         previous_action=tf.TensorSpec([], tf.int32),
         action=tf.TensorSpec([], tf.int32),
         policy_info=algorithm.policy_info_spec,
+        policy_version=tf.TensorSpec([], tf.int64),
     )
 
 
@@ -64,6 +65,8 @@ class CentralInference(tf.Module):
       episodes: statistics.
       steps: int64 variable, actions that took effect in training environments (all time steps but
         FIRST).
+      policy_version: int64 variable, the training step whose weights the policies have. Who gives
+        them weights sets it.
     """
 
     def __init__(
@@ -90,6 +93,9 @@ class CentralInference(tf.Module):
             self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
             self.episodes = EpisodeStatistics(self._num_envs)
             self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
+            self.policy_version = tf.Variable(0, dtype=tf.int64, trainable=False)
+            self._load = tf.Variable([0, 0], dtype=tf.int64, trainable=False)  # batches, rows
+            self._batch_size = 0.0
 
     def make_function(self, policy: Policy) -> tf.function:
         """The function to bind for one inference device.
@@ -117,10 +123,19 @@ class CentralInference(tf.Module):
 
         return inference
 
+    def take_batch_size(self) -> float:
+        """Mean rows of the inference batches since the last call; without any, its answer again."""
+        batches, rows = load = self._load.numpy()
+        self._load.assign_sub(load)
+        if batches:
+            self._batch_size = float(rows / batches)
+        return self._batch_size
+
     def _advance(
         self, policy: Policy, env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep
     ) -> tf.Tensor:
         """Takes one time step of some environments; returns their actions."""
+        self._load.assign_add([1, tf.size(env_ids, tf.int64)])
         env_ids = self._redirect(env_ids)
         is_new_run = self._run_ids.read(env_ids) != run_ids
         self._run_ids.write(env_ids, run_ids)
@@ -133,7 +148,14 @@ class CentralInference(tf.Module):
         self._state.write(env_ids, policy_step.state)
         self._action.write(env_ids, policy_step.action)
         self.episodes.update(env_ids, is_new_run, time_step)
-        step = Unroll(state, time_step, previous_action, policy_step.action, policy_step.info)
+        step = Unroll(
+            initial_state=state,
+            time_step=time_step,
+            previous_action=previous_action,
+            action=policy_step.action,
+            policy_info=policy_step.info,
+            policy_version=tf.fill(tf.shape(env_ids), self.policy_version),
+        )
         self._record(env_ids, is_new_run, step)
         return policy_step.action
 

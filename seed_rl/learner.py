@@ -24,6 +24,7 @@ from seed_rl.grpc.server import Server
 from seed_rl.inference import CentralInference, unroll_spec
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.network_copies import NetworkCopies
+from seed_rl.policy_lag import policy_lag
 from seed_rl.progress import Progress
 from seed_rl.replay import PrioritizedReplay, ReplaySettings
 from seed_rl.sources import Batch, BatchSource, QueueSource, ReplaySource
@@ -104,6 +105,7 @@ class Learner:
             settings.log_episode_frequency,
         )
         self._copies = NetworkCopies(self._algorithm, devices, self._inference_batch_size(devices))
+        self._publish()
         self._server = self._make_server(devices)
         self._stopping = False
 
@@ -121,9 +123,11 @@ class Learner:
         try:
             self._server.start()
         except OSError as error:
-            raise UserError(f"--server_address: {error}") from error
+            raise UserError(f"--server_address: {error.strerror or error}") from error
         self._progress.say(f"Learner: serving at {', '.join(self._server.addresses)}.")
         self._say_what_comes_first()
+        # Where this start goes on: what summaries before it have beyond these frames was undone.
+        self._summaries.write({"training/steps": int(self._training_step)}, self.frames)
         saved = time.monotonic()
         try:
             while not self._finished() and not self._stopping:
@@ -149,6 +153,7 @@ class Learner:
             self._progress.say(
                 f"Learner: {self.frames:,} of --total_environment_frames={total:,} are done."
             )
+            return
         if self._config.replay and self._replay is not None:
             least = self._config.replay.replay_buffer_min_size
             if len(self._replay) < least:
@@ -165,9 +170,19 @@ class Learner:
         step = int(self._training_step.assign_add(1))
         self._source.update_priorities(batch, output.priorities)
         self._algorithm.after_update(step)
-        self._copies.publish()
+        self._publish()
         if step % self._config.settings.log_batch_frequency == 0:
-            self._summaries.write({**output.metrics, "training/steps": step}, self.frames)
+            metrics = {
+                "training/steps": step,
+                "training/policy_lag": policy_lag(batch.unrolls, step - 1, self._algorithm.overlap),
+                "inference/batch_size": self._inference.take_batch_size(),
+            }
+            self._summaries.write({**output.metrics, **metrics}, self.frames)
+
+    def _publish(self) -> None:
+        """Has the actors' next actions chosen with the weights as they are now."""
+        self._copies.publish()
+        self._inference.policy_version.assign(self._training_step)
 
     def _report(self) -> None:
         """Takes in the episodes that have ended and brings the live line up to date."""

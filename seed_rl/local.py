@@ -27,7 +27,9 @@ from pathlib import Path
 
 from absl import flags
 
+from seed_rl import starts
 from seed_rl.children import START_MARK, Actor, Child, ending
+from seed_rl.errors import USER_ERROR_MARK
 from seed_rl.progress import say
 from seed_rl.settings import define_flags, from_flags, setting
 
@@ -258,8 +260,8 @@ class Run:
 
     def _report(self, learner: Child, code: int) -> None:
         if code != 0 and not self._stops_asked:
-            tail = "\n  ".join(_tail(learner.log))
-            say(f"The last lines of {_shown(learner.log)}:\n  {tail}", sys.stderr)
+            lines = "\n  ".join(_last_words(learner.log))
+            say(f"From {_shown(learner.log)}:\n  {lines}", sys.stderr)
         say(f"The learner {ending(code)}.")
         if self._has_saved():
             logdir = shlex.quote(_shown(self._logdir))
@@ -290,15 +292,20 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _tail(log: Path) -> list[str]:
-    """The last lines that the log has of its latest process."""
+def _last_words(log: Path) -> list[str]:
+    """What the log's latest process says on its end: its error if it names a user's mistake, which
+    what libraries print around it would hide; else its last lines."""
     latest: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
+    errors: list[str] = []
     with log.open(errors="replace") as lines:
         for line in lines:
             if line.startswith(START_MARK):
                 latest.clear()
+                errors.clear()
             latest.append(line.rstrip("\n"))
-    return list(latest)
+            if line.startswith(USER_ERROR_MARK):
+                errors.append(latest[-1])
+    return errors or list(latest)
 
 
 def _make_logdir(command: Command) -> Path:
@@ -340,6 +347,7 @@ def main(argv: Sequence[str]) -> int:
     command = parse(argv)
     logdir = _make_logdir(command)
     with _locked(logdir), tempfile.TemporaryDirectory(prefix="seed_rl_", dir="/tmp") as scratch:
+        starts.record(logdir, REPOSITORY, ["./run_local.sh", *argv])
         return Run(command, logdir, Path(scratch)).run()
 
 

@@ -12,7 +12,7 @@ from absl import app, flags, logging
 from seed_rl import actor
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
-from seed_rl.errors import UserError
+from seed_rl.errors import USER_ERROR_MARK, UserError
 from seed_rl.grpc import addresses
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.replay import ReplaySettings
@@ -21,6 +21,7 @@ from seed_rl.types import EnvironmentSpec
 
 if TYPE_CHECKING:
     from seed_rl.algorithm import Algorithm
+    from seed_rl.learner import LearnerConfig
 
 flags.disclaim_key_flags()
 
@@ -65,6 +66,12 @@ class Experiment:
 
 def run(experiment: Experiment) -> None:
     """Defines the flags, parses the command line, and runs the role that --run_mode names."""
+    define_flags(experiment)
+    app.run(lambda argv: _main(experiment, argv))
+
+
+def define_flags(experiment: Experiment) -> None:
+    """Defines all flags of the experiment's learner and actors, with its defaults."""
     shared = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
     kinds = (*shared, experiment.domain.settings, *experiment.settings)
     known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
@@ -72,7 +79,6 @@ def run(experiment: Experiment) -> None:
         raise ValueError(f"defaults: expected names of flags, got {', '.join(sorted(unknown))}.")
     for kind in kinds:
         settings_lib.define_flags(kind, experiment.defaults)
-    app.run(lambda argv: _main(experiment, argv))
 
 
 def _main(experiment: Experiment, argv: list[str]) -> None:
@@ -89,7 +95,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
         else:
             _run_learner(experiment, settings)
     except UserError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -105,22 +111,27 @@ def _check_address(settings: RunSettings) -> None:
         )
 
 
-def _run_learner(experiment: Experiment, settings: Settings) -> None:
-    from seed_rl import learner  # TensorFlow, which an actor does without
+def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
+    """What the learner is made from, as the command line has it. Imports TensorFlow."""
+    from seed_rl import learner
 
     environment: Any = settings[experiment.domain.settings]
     spec = experiment.domain.spec(environment)
     has_replay = ReplaySettings in experiment.settings
-    learner.run(
-        learner.LearnerConfig(
-            spec=spec,
-            environment=dataclasses.asdict(environment),
-            create_algorithm=lambda: experiment.create_algorithm(settings, spec),
-            server_address=settings[RunSettings].server_address,
-            env_batch_size=settings[actor.ActorSettings].env_batch_size,
-            settings=settings[LearnerSettings],
-            optimizer=settings[OptimizerSettings],
-            devices=settings[DeviceSettings],
-            replay=settings[ReplaySettings] if has_replay else None,
-        )
+    return learner.LearnerConfig(
+        spec=spec,
+        environment=dataclasses.asdict(environment),
+        create_algorithm=lambda: experiment.create_algorithm(settings, spec),
+        server_address=settings[RunSettings].server_address,
+        env_batch_size=settings[actor.ActorSettings].env_batch_size,
+        settings=settings[LearnerSettings],
+        optimizer=settings[OptimizerSettings],
+        devices=settings[DeviceSettings],
+        replay=settings[ReplaySettings] if has_replay else None,
     )
+
+
+def _run_learner(experiment: Experiment, settings: Settings) -> None:
+    from seed_rl import learner  # TensorFlow, which an actor does without
+
+    learner.run(learner_config(experiment, settings))

@@ -128,7 +128,7 @@ class PrioritizedReplay:
         """Takes back what `save` wrote.
 
         Raises:
-          UserError: the saved items have other shapes, or the saved replay another capacity.
+          UserError: the saved items are other arrays, or the saved replay has another capacity.
         """
         index = np.load(directory / "index.npz")
         masses, inserted = index["masses"], int(index["inserted"])
@@ -136,6 +136,12 @@ class PrioritizedReplay:
             raise UserError(
                 f"--replay_buffer_size: the replay in {directory} holds {len(masses)} sequences of "
                 f"{inserted} inserted, which does not fit a size of {self.capacity}."
+            )
+        num_saved = len(list(directory.glob("array_*.npy")))
+        if num_saved != len(self._arrays):
+            raise UserError(
+                f"--checkpoint_replay: expected sequences of {len(self._arrays)} arrays in "
+                f"{directory}, got {num_saved}; without that directory the replay starts empty."
             )
         for i, stored in enumerate(self._arrays):
             saved = np.load(directory / f"array_{i}.npy", mmap_mode="r")

@@ -38,6 +38,7 @@ class Unroll(NamedTuple):
       previous_action: int32, the action before each time step; 0 at FIRST.
       action: int32, the action taken on each time step.
       policy_info: what the algorithm stored with each action (structure of its `policy_info_spec`).
+      policy_version: int64, the training step whose weights chose each action.
     """
 
     initial_state: Any
@@ -45,6 +46,7 @@ class Unroll(NamedTuple):
     previous_action: tf.Tensor
     action: tf.Tensor
     policy_info: Any
+    policy_version: tf.Tensor
 
 
 def time_step_spec(spec: EnvironmentSpec, outer_dims: tuple[int | None, ...] = ()) -> TimeStep:

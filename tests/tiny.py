@@ -130,6 +130,7 @@ def unrolls(algorithm: Algorithm, batch_size: int, rng: np.random.Generator) -> 
         policy_info=tf.nest.map_structure(
             lambda leaf: random((*outer, *leaf.shape), leaf.dtype), algorithm.policy_info_spec
         ),
+        policy_version=tf.constant(rng.integers(100, size=outer), tf.int64),
     )
 
 
@@ -158,6 +159,7 @@ def unroll_by_hand(
         previous_action=tf.zeros([length, 1], tf.int32),
         action=batched(actions, tf.int32),
         policy_info=policy_info,
+        policy_version=tf.zeros([length, 1], tf.int64),
     )
 
 

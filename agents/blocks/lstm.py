@@ -33,7 +33,7 @@ class ResettingLSTM(tf_keras.layers.Layer):
         return LSTMState(zeros, zeros)
 
     def build(self, input_shape: tf.TensorShape) -> None:
-        # Both orthogonal: the default's smaller kernel lets features fade before they are learnt from.
+        # Both orthogonal: with the default's smaller kernel features fade on their way through.
         self._kernel = self.add_weight(
             "kernel", [input_shape[-1], 4 * self.units], initializer="orthogonal"
         )

@@ -1,5 +1,8 @@
 #include "seed_rl/grpc/method.h"
 
+#include <pthread.h>
+
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +12,11 @@ namespace seed_rl {
 using tensorflow::Tensor;
 
 void Method::Start() {
+  // For `top -H` and profilers; the kernel takes up to 15 characters.
+  const std::string name = absl::StrCat("serve ", batcher_.spec().name).substr(0, 15);
   for (auto& function : functions_) {
     threads_.emplace_back([this, &function] { Serve(*function); });
+    pthread_setname_np(threads_.back().native_handle(), name.c_str());
   }
 }
 

@@ -7,6 +7,7 @@ the interpreter lock: see server_ops.cc and what it includes.
 import contextlib
 import itertools
 import json
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ _MAX_TIMEOUT_MS = 24 * 3_600_000
 _MAX_ROWS = 2**31 - 1
 _MAX_BATCH_BYTES = 16 << 30
 _MAX_MESSAGE_BYTES = 512 << 20
+_TENSORFLOWS_ADDITIONS = re.compile(r"^\{\{.*?\}\} | \[Op:\w+\]$")  # to an op's error message
 _MAX_ENVELOPE_BYTES = 64 << 10  # What a message holds beside data: names, dtypes, shapes.
 
 
@@ -151,7 +153,7 @@ class Server:
                     max_request_bytes=_max_message_bytes(self._methods.values()),
                 )
         except tf.errors.UnavailableError as error:
-            raise OSError(error.message) from None
+            raise OSError(_TENSORFLOWS_ADDITIONS.sub("", error.message)) from None
         self._started = True
         self._addresses = [
             address if address_lib.unix_path(address) else address_lib.with_port(address, port)

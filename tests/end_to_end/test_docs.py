@@ -13,6 +13,7 @@ from tests.end_to_end.processes import REPOSITORY, RUN_LOCAL, run, run_local, sc
 README = (REPOSITORY / "README.md").read_text()
 TUTORIAL = (REPOSITORY / "docs" / "your_environment.md").read_text()
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+LINKED = [*PAGES, *sorted((REPOSITORY / "docs" / "results").glob("*.md"))]
 
 
 def commands(page: str) -> Iterator[list[str]]:
@@ -68,7 +69,7 @@ def test_files_and_folders_that_a_page_names_are_there(page: Path, tutorial: Pat
         assert any((place / name).exists() for place in places), f"{page.name} names {name}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"

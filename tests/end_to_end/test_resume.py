@@ -10,14 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import runs
 from tests.end_to_end.processes import (
     Finished,
     Program,
+    Scalar,
     assert_refused,
     main_program,
     run,
     run_local,
     scalars,
+    wait_until,
 )
 
 COUNTS = r"/checkpoint-(\d+) \(training step ([\d,]+), ([\d,]+) frames\)"
@@ -39,6 +42,7 @@ class Training:
     def start_learner(self, name: str) -> Program:
         """A learner that saves every second."""
         flags = f"--num_envs=8 --logdir={self.logdir} --save_checkpoint_secs=1 {ENDLESS}"
+        flags += " --log_episode_frequency=1"
         return self._start(name, flags)
 
     def _start(self, name: str, flags: str) -> Program:
@@ -47,8 +51,8 @@ class Training:
 
 
 class History:
-    """A learner that is killed after a checkpoint, its successor, which is asked to end after two
-    more, and what their actors made of it."""
+    """A learner that is killed after two checkpoints, its successor, which is asked to end when it
+    has saved what it learnt, and what their actors made of it."""
 
     def __init__(self, training: Training):
         killed = training.start_learner("killed")
@@ -59,9 +63,10 @@ class History:
         self.steps_kept = {int(number): _number(step) for number, step, _ in saved}
         second = training.start_learner("second")
         self.resumed = second.wait_for(RESUMING)
-        second.wait_for(SAVED, count=2)
+        # It may save before its first update, which it has to compile.
+        wait_until(lambda: _saved_steps(second.output)[-1:] > [self.steps_kept[self.kept]])
         self.ended = second.terminate()
-        self.saved_steps = [_number(step) for _, step, _ in re.findall(SAVED, self.ended.output)]
+        self.saved_steps = _saved_steps(self.ended.output)
         self.last_saved = int(re.findall(SAVED, self.ended.output)[-1][0])
         self.last_kept = _latest_number(training.logdir)
         self.actors_alive = [actor.is_alive for actor in training.actors]
@@ -86,9 +91,24 @@ def test_killed_learner_resumes_from_its_last_checkpoint(history: History) -> No
 
 def test_resumed_learner_goes_on_counting(history: History) -> None:
     steps = history.saved_steps
-    assert history.steps_kept[history.kept] < steps[0] < steps[1]
+    assert history.steps_kept[history.kept] <= steps[0] < steps[-1]
+    assert steps == sorted(steps)
     frames = [scalar.frames for scalar in scalars(history.logdir)["training/return"]]
     assert frames[-1] > _number(history.resumed[3])
+
+
+def test_summaries_say_where_a_learner_resumed(history: History) -> None:
+    _, step, frames = (_number(text) for text in history.resumed.groups())
+    assert Scalar(frames, step) in scalars(history.logdir)["training/steps"]
+
+
+def test_curve_of_a_resumed_run_goes_forward_only(history: History) -> None:
+    run = runs.read(history.logdir)
+    frames = [episode.frames for episode in run.episodes]
+    seconds = [episode.seconds for episode in run.episodes]
+    assert frames == sorted(frames)
+    assert seconds == sorted(seconds)
+    assert frames[0] < _number(history.resumed[3]) < frames[-1]
 
 
 def test_learner_that_is_asked_to_end_saves_first(history: History) -> None:
@@ -151,6 +171,11 @@ def _latest_number(logdir: Path) -> int:
     index = (logdir / "checkpoints" / "checkpoint").read_text()
     (number,) = re.findall(r'^model_checkpoint_path: "checkpoint-(\d+)"', index, re.MULTILINE)
     return int(number)
+
+
+def _saved_steps(output: str) -> list[int]:
+    """The training steps of the checkpoints that a learner says it saved."""
+    return [_number(step) for _, step, _ in re.findall(SAVED, output)]
 
 
 def _number(text: str) -> int:

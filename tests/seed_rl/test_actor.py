@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from signal import SIGINT, SIGTERM
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import atari.env
 from catch.env import DOMAIN
 from seed_rl import actor
 from seed_rl.actor import ActorSettings
@@ -231,12 +232,23 @@ def test_task_beyond_num_envs(serve: Serve, start_actor: StartActor) -> None:
         start_actor(ActorSettings(task=1, env_batch_size=2)).result(timeout=60)
 
 
+def test_learner_of_another_domain(serve: Serve, threads: ThreadPoolExecutor, address: str) -> None:
+    serve()
+    message = (
+        r"^--server_address: expected a learner for environments with the settings .*\bgame\b.*, "
+        r"got one with columns, rows: "
+    )
+    with pytest.raises(UserError, match=message):
+        threads.submit(actor.run, address, SETTINGS, atari.env.DOMAIN).result(timeout=60)
+
+
 def test_method_that_takes_something_else(address: str, threads: ThreadPoolExecutor) -> None:
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
     def inference(env_ids: tf.Tensor) -> tf.Tensor:
         return env_ids
 
-    settings: dict[str, Any] = {"environment": {}, "num_envs": 2, "seed": 0}
+    environment = {"rows": 3, "columns": COLUMNS}
+    settings = {"environment": environment, "num_envs": 2, "seed": 0}
     with Server([address], settings) as server:
         server.bind(inference, max_batch_size=2)
         server.start()

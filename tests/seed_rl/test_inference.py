@@ -86,6 +86,19 @@ def test_unrolls_hold_the_steps_actions_states_and_infos() -> None:
     )
 
 
+def test_every_step_has_the_version_of_the_policy_that_acted() -> None:
+    """Whichever device's function runs; also in steps that two unrolls share."""
+    agent, inference, function = make(num_training=1)
+    other = inference.make_function(network_policy(agent, agent.network))
+    steps = steps_of(FIRST, MID, MID, LAST, FIRST)
+    for t, each in enumerate([function, other, function, other, other]):
+        inference.policy_version.assign(10 * t)
+        tiny.play(each, tf.nest.map_structure(lambda x, t=t: x[t : t + 1], steps))
+    np.testing.assert_array_equal(
+        all_unrolls(inference).policy_version, [[0, 10, 20], [20, 30, 40]]
+    )
+
+
 def test_unrolls_have_the_spec_that_is_announced() -> None:
     agent, inference, function = make(num_training=1)
     tiny.play(function, steps_of(FIRST, MID, MID))
@@ -155,6 +168,17 @@ def test_steps_are_the_training_environments_actions_that_took_effect() -> None:
     _, inference, function = make(num_training=2, num_eval=1)
     tiny.play(function, steps_of(FIRST, MID, LAST, FIRST, MID, count=3))
     assert int(inference.steps) == 2 * 3
+
+
+def test_batch_size_is_the_mean_since_it_was_last_asked() -> None:
+    _, inference, function = make(num_training=4, num_eval=1)
+    assert inference.take_batch_size() == 0
+    for count in 5, 2, 2:
+        tiny.play(function, steps_of(MID, count=count))
+    assert inference.take_batch_size() == 3
+    tiny.play(function, steps_of(MID, count=4))
+    assert inference.take_batch_size() == 4
+    assert inference.take_batch_size() == 4
 
 
 def test_a_full_queue_holds_the_call_until_there_is_room() -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from seed_rl import starts
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 60.0
 
@@ -29,6 +31,7 @@ for name in ("run_mode", "server_address", "num_envs", "env_batch_size", "task")
 parser.add_argument("--logdir", type=pathlib.Path)
 parser.add_argument("--game")
 parser.add_argument("--learner_exits_with", type=int)
+parser.add_argument("--complaint")
 parser.add_argument("--stubborn", action="store_true", help="do not end when asked to")
 arguments = parser.parse_args()
 
@@ -58,6 +61,8 @@ def learner():
     note("learner.pids", os.getpid())
     while arguments.learner_exits_with is None or not (arguments.logdir / "actor_0.pids").exists():
         time.sleep(0.05)
+    if arguments.complaint:
+        print(f"Error: {arguments.complaint}\\n" + "noise of a library\\n" * 30, file=sys.stderr)
     print("the learner's last words", file=sys.stderr)
     sys.exit(arguments.learner_exits_with)
 
@@ -304,6 +309,14 @@ def test_end_of_the_learner_ends_the_run_with_its_code(launch, code):
     assert launcher.survivors() == []
 
 
+def test_users_mistake_is_told_without_what_libraries_print(launch, home):
+    for complaint in "--x: first.", "--x: second.":
+        launcher = launch("--learner_exits_with=1", f"--complaint={complaint}")
+        code, _, errors = launcher.finish()
+        assert code == 1
+        assert errors == f"From log dir/logs/learner.log:\n  Error: {complaint}\n"
+
+
 def test_killed_learner_takes_its_actors_with_it(launch):
     launcher = launch()
     launcher.wait_until_running()
@@ -342,11 +355,25 @@ def test_logdir_of_a_living_run_is_refused(launch, home):
 
 
 def test_run_can_go_on_in_its_logdir(launch):
-    for starts in (1, 2):
+    for count in (1, 2):
         launcher = launch()
-        wait_for(lambda: len(launcher.pids("actor_1")) == starts)  # noqa: B023
+        wait_for(lambda: len(launcher.pids("actor_1")) == count)  # noqa: B023
         launcher.process.terminate()
         assert launcher.finish()[0] == 0
+
+
+def test_every_start_is_written_down_as_it_was_typed(launch):
+    every_options = ((), ("--game", "Pong"), ("--gane=x",))  # the last is refused
+    for number, options in enumerate(every_options, start=1):
+        launcher = launch(*options)
+        wait_for(lambda: len(starts.read(launcher.logdir)) == number)  # noqa: B023
+        launcher.process.terminate()
+        launcher.finish()
+    typed = "./run_local.sh toy echo 2 3 --notensorboard"
+    assert [start.command for start in starts.read(launcher.logdir)] == [
+        f"{typed} '--logdir={launcher.logdir}'{options}"
+        for options in ("", " --game Pong", " --gane=x")
+    ]
 
 
 def test_stop_script_stops_the_named_run_only(launch, home):

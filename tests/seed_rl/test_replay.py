@@ -175,6 +175,18 @@ def test_loading_other_arrays_is_refused(tmp_path: pathlib.Path) -> None:
         other.load(tmp_path)
 
 
+def test_loading_another_number_of_arrays_is_refused(tmp_path: pathlib.Path) -> None:
+    """What an unroll holds changes with the versions of this program."""
+    replay = make()
+    replay.insert(items(0), np.ones(1))
+    replay.save(tmp_path)
+    other = make(specs=[*SPECS, SPECS[1]])
+    with pytest.raises(
+        UserError, match=rf"expected .* {len(SPECS) + 1} arrays .* got {len(SPECS)}"
+    ):
+        other.load(tmp_path)
+
+
 def test_a_minimum_above_the_size_is_refused():
     with pytest.raises(UserError, match="--replay_buffer_min_size: expected at most the 10 "):
         ReplaySettings(replay_buffer_size=10, replay_buffer_min_size=11)

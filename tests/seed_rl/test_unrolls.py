@@ -21,6 +21,7 @@ STEP_SPEC = Unroll(
     previous_action=tf.TensorSpec([], tf.int32),
     action=tf.TensorSpec([], tf.int32),
     policy_info=(SCALAR,),
+    policy_version=tf.TensorSpec([], tf.int64),
 )
 APPEND_SIGNATURE = tf.nest.map_structure(
     lambda leaf: tf.TensorSpec([None, *leaf.shape], leaf.dtype),

@@ -165,7 +165,7 @@ def test_address_that_cannot_be_bound(connect):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         server = Server([address])
         server.bind(double)
-        with pytest.raises(OSError, match=f"{address} is in use or cannot be bound"):
+        with pytest.raises(OSError, match=f"^address {address} is in use or cannot be bound$"):
             server.start()
     with server:
         server.start()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import statistics
 import struct
 import subprocess
 import sys
@@ -105,6 +106,19 @@ class Measurement:
     def latency_ms(self, percent: float) -> float | None:
         """The latency within which so many percent of the calls are answered; None without any."""
         return percentile(self.latencies, percent) * 1e3 if len(self.latencies) else None
+
+
+def together(parts: Sequence[Measurement]) -> Measurement:
+    """Several measurements of the same load as one; all of them have the same length."""
+    return Measurement(
+        seconds=sum(part.seconds for part in parts),
+        latencies=np.concatenate([part.latencies for part in parts]),
+        replies=parts[0].replies,
+        answered=sum(part.answered for part in parts),
+        changed=sum(part.changed for part in parts),
+        server_cores=statistics.mean(part.server_cores for part in parts),
+        client_cores=statistics.mean(part.client_cores for part in parts),
+    )
 
 
 def percentile(values: np.ndarray, percent: float) -> float:

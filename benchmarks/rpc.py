@@ -1,11 +1,14 @@
 """Speed of the transport, beside servers written with grpcio alone around the same tf.function.
 
-    .venv/bin/python -m benchmarks.rpc [--seconds=2] [--clients=1,4,16,64] [--load=c++,python]
+    .venv/bin/python -m benchmarks.rpc [--clients=1,4,16,64] [--load=c++] [--rounds=5]
 
 Every call brings one 84x84 frame (or --rows_per_call of them). "batched" joins the rows of several
-clients in one call of the function, "single" does not. Let nothing else run on the machine. Its
-speed drifts, so a calibration stands in each line: compare only figures whose calibrations are
-alike; the servers' lines of one setting follow each other within seconds.
+clients in one call of the function, "single" does not. Let nothing else run on the machine.
+
+The speed of virtual machines drifts, within seconds as well. So the servers take turns, --rounds
+times, and "seed_rl is times as fast" is the median of the rounds' ratios; the other figures are
+those of all rounds together. A calibration stands in each line: compare figures of different
+lines only if theirs are alike.
 
 Load and server share the cores. The load "c++" is cheap, so that the server sets the pace;
 "python" is what actors use, one process for each client, and where there are few cores it sets
@@ -15,13 +18,15 @@ To see where a server's time goes, take a profile during a long run (its pid: th
 child that `top` shows at work):
   seed_rl         perf record --call-graph=dwarf -p PID -- sleep 5 && perf report --sort=dso,sym
                   (perf: apt-get install linux-perf)
-  grpcio servers  py-spy record --native --threads -p PID -d 10 -o server.svg   (pip install py-spy)
+  grpcio servers  py-spy record --threads -p PID -d 10 -o server.svg   (pip install py-spy)
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
+import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,11 +50,10 @@ TARGET = 3.0  # times the rows per second of a grpcio server with the most clien
 @dataclasses.dataclass(frozen=True)
 class RpcSettings:
     clients: str = setting("1,4,16,64", "Clients that call at once: counts with commas between.")
-    load: str = setting(
-        ",".join(load.KINDS), f"What calls: some of {', '.join(load.KINDS)}, with commas between."
-    )
-    seconds: float = setting(2.0, "Seconds that each line's measurement takes.", minimum=0.01)
-    warm_up_seconds: float = setting(0.5, "Seconds of calls before each measurement.", minimum=0.0)
+    load: str = setting("c++", f"What calls: some of {', '.join(load.KINDS)}, with commas between.")
+    rounds: int = setting(5, "How often the servers take turns for each setting.", minimum=1)
+    seconds: float = setting(1.0, "Seconds that a server is measured in a round.", minimum=0.01)
+    warm_up_seconds: float = setting(0.3, "Seconds of calls before each measurement.", minimum=0.0)
     rows_per_call: int = setting(1, "Frames in each call.", minimum=1)
     max_batch_size: int = setting(
         32, "Rows that run together at most where calls are batched.", minimum=1
@@ -123,15 +127,20 @@ def benchmark(settings: RpcSettings) -> None:
     conclusions = []
     with servers(settings.max_batch_size) as running:
         print(
-            f"{machine()}; {settings.seconds:g} s each, {settings.rows_per_call} frame(s) in a "
-            f"call, batches of at most {settings.max_batch_size}\n"
+            f"{machine()}; {settings.rounds} rounds of {settings.seconds:g} s each, "
+            f"{settings.rows_per_call} frame(s) in a call, batches of at most "
+            f"{settings.max_batch_size}\n"
         )
         table = Table(COLUMNS)
         for each_setting in each:
             speed = str(calibration.measure())
-            measured = compare(running, each_setting, settings.rows_per_call)
-            ratios = compared_to_seed_rl(measured)
-            for kind, result in measured.items():
+            rounds = [
+                compare(running, each_setting, settings.rows_per_call)
+                for _ in range(settings.rounds)
+            ]
+            ratios = compared_to_seed_rl(rounds)
+            for kind in rpc_servers.KINDS:
+                result = load.together([measured[kind] for measured in rounds])
                 table.add(
                     *(each_setting.load.kind, each_setting.address, each_setting.method),
                     each_setting.num_clients,
@@ -171,7 +180,7 @@ def servers(max_batch_size: int) -> Iterator[dict[str, RunningServer]]:
 def compare(
     running: Mapping[str, RunningServer], setting: Setting, rows_per_call: int
 ) -> dict[str, Measurement]:
-    """Measures one server after the other, by kind.
+    """Measures one server after the other, for one round; by kind.
 
     Raises:
       RuntimeError: an answer is wrong.
@@ -211,20 +220,24 @@ def figures(result: Measurement, rows_per_call: int) -> list[float | None]:
     ]
 
 
-def compared_to_seed_rl(measured: Mapping[str, Measurement]) -> dict[str, float]:
-    """How many times the calls per second of each other server ours answers."""
-    ours = measured[SEED_RL].calls_per_second
+def compared_to_seed_rl(rounds: Sequence[Mapping[str, Measurement]]) -> dict[str, float]:
+    """How many times the calls per second of each other server ours answers: median of rounds."""
     return {
-        kind: ours / result.calls_per_second
-        for kind, result in measured.items()
-        if kind != SEED_RL and result.calls_per_second
+        kind: statistics.median(
+            measured[SEED_RL].calls_per_second / measured[kind].calls_per_second
+            if measured[kind].calls_per_second
+            else math.inf
+            for measured in rounds
+        )
+        for kind in rounds[0]
+        if kind != SEED_RL
     }
 
 
 def conclusion(setting: Setting, ratios: Mapping[str, float]) -> str:
     """What a setting says of the target, in a line."""
-    parts = [f"{ratio:.1f} times {kind}" for kind, ratio in ratios.items()]
-    reached = bool(ratios) and min(ratios.values()) >= TARGET
+    parts = [f"{ratio:.2f} times {kind}" for kind, ratio in ratios.items()]
+    reached = min(ratios.values()) >= TARGET
     return f"- {setting}: {', '.join(parts)}: {'reached' if reached else 'not reached'}"
 
 

@@ -130,3 +130,14 @@ def test_latencies_are_in_milliseconds() -> None:
     )
     assert measured.calls_per_second == 1.5
     assert measured.latency_ms(50) == pytest.approx(2.0)
+
+
+def test_measurements_together() -> None:
+    def part(latencies: list[float], cores: float) -> load.Measurement:
+        return load.Measurement(1.0, np.array(latencies), ["first"], 5, 1, cores, cores / 2)
+
+    both = load.together([part([0.1, 0.2], cores=0.5), part([0.3], cores=1.5)])
+    assert both.calls_per_second == 1.5
+    assert both.latencies.tolist() == [0.1, 0.2, 0.3]
+    assert (both.answered, both.changed) == (10, 2)
+    assert (both.server_cores, both.client_cores) == (1.0, 0.5)

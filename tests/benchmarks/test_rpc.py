@@ -1,5 +1,6 @@
 """The comparison of servers."""
 
+import math
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_no_two_clients_send_the_same_sum() -> None:
 def test_the_table_has_a_line_for_each_server_and_setting(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    settings = RpcSettings(clients="1,2", load="c++", seconds=0.05, warm_up_seconds=0.0)
+    settings = RpcSettings(clients="1,2", rounds=2, seconds=0.05, warm_up_seconds=0.0)
     rpc.benchmark(settings)
     lines = capsys.readouterr().out.splitlines()
     header, _, *rows = (
@@ -105,20 +106,25 @@ def test_figures_of_a_server_that_answered_nothing() -> None:
     assert rpc.figures(measurement([]), rows_per_call=1) == [0.0, 0.0, None, None, None, None]
 
 
-def test_how_many_times_as_fast() -> None:
-    measured = {
-        SEED_RL: measurement([0.1] * 12),
-        "slow": measurement([0.1] * 3),
-        "dead": measurement([]),
-    }
-    assert rpc.compared_to_seed_rl(measured) == {"slow": 4.0}
+def test_how_many_times_as_fast_is_the_median_of_the_rounds() -> None:
+    ours = [12, 12, 30]  # the machine was fast in the last round, but slow again for the other
+    theirs = [3, 6, 3]
+    rounds = [
+        {
+            SEED_RL: measurement([0.1] * our_calls),
+            "slow": measurement([0.1] * their_calls),
+            "dead": measurement([]),
+        }
+        for our_calls, their_calls in zip(ours, theirs, strict=True)
+    ]
+    assert rpc.compared_to_seed_rl(rounds) == {"slow": 4.0, "dead": math.inf}
 
 
 @pytest.mark.parametrize(
     ("ratios", "expected"),
     [
-        ({"a": 3.0, "b": 9.0}, "3.0 times a, 9.0 times b: reached"),
-        ({"a": 2.9, "b": 9.0}, "2.9 times a, 9.0 times b: not reached"),
+        ({"a": 3.0, "b": 9.0}, "3.00 times a, 9.00 times b: reached"),
+        ({"a": 2.96, "b": 9.0}, "2.96 times a, 9.00 times b: not reached"),
     ],
 )
 def test_the_conclusion_is_about_the_best_of_the_others(

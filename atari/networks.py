@@ -1,4 +1,7 @@
-"""Networks for Atari frames: Nature CNN for R2D2, IMPALA's two for V-trace, all with an LSTM."""
+"""Networks for Atari frames: Nature CNN for R2D2, IMPALA's two for V-trace, all with an LSTM.
+
+`dtype` is that of convolutions and matrix products, float32 or bfloat16.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +20,27 @@ from seed_rl.types import ArraySpec, EnvironmentSpec
 _TORSOS = {"nature": torsos.nature, "shallow": torsos.shallow, "deep": torsos.deep}
 
 
-def actor_critic(spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+def actor_critic(spec: EnvironmentSpec, settings: NetworkSettings, dtype: tf.DType) -> Network:
     """For V-trace: IMPALA's networks (arXiv 1802.01561, figure 3)."""
-    return _recurrent(ActorCriticHead(spec.num_actions), spec, settings, precision)
+    return _recurrent(ActorCriticHead(spec.num_actions), spec, settings, dtype)
 
 
-def dueling(spec: EnvironmentSpec, settings: NetworkSettings, precision: str) -> Network:
+def dueling(spec: EnvironmentSpec, settings: NetworkSettings, dtype: tf.DType) -> Network:
     """For R2D2: Kapturowski et al. (ICLR 2019), table 2."""
-    return _recurrent(DuelingHead(spec.num_actions, hidden=512), spec, settings, precision)
+    return _recurrent(DuelingHead(spec.num_actions, hidden=512), spec, settings, dtype)
 
 
 def _recurrent(
-    head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, precision: str
+    head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, dtype: tf.DType
 ) -> Network:
     assert isinstance(spec.observation, ArraySpec)
-    mixed = precision == "bfloat16"
+    mixed = dtype == tf.bfloat16
     policy = tf_keras.mixed_precision.Policy("mixed_bfloat16" if mixed else "float32")
     network = RecurrentNetwork(
         torso=_TORSOS[settings.torso](policy),
         head=head,
         num_actions=spec.num_actions,
-        core=ResettingLSTM(settings.lstm_size, tf.bfloat16 if mixed else tf.float32),
+        core=ResettingLSTM(settings.lstm_size, dtype),
         stack_size=settings.stack_size,
         frame_shape=spec.observation.shape,
     )

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
     from atari.networks import dueling
+    from seed_rl.precision import compute_dtype
 
-    return dueling(spec, settings[NetworkSettings], settings[DeviceSettings].precision)
+    dtype = compute_dtype(settings[DeviceSettings].precision)
+    return dueling(spec, settings[NetworkSettings], dtype)
 
 
 EXPERIMENT = r2d2_experiment(

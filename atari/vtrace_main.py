@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 def create_network(settings: main.Settings, spec: EnvironmentSpec) -> Network:
     from atari.networks import actor_critic
+    from seed_rl.precision import compute_dtype
 
-    return actor_critic(spec, settings[NetworkSettings], settings[DeviceSettings].precision)
+    dtype = compute_dtype(settings[DeviceSettings].precision)
+    return actor_critic(spec, settings[NetworkSettings], dtype)
 
 
 EXPERIMENT = vtrace_experiment(

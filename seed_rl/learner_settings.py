@@ -108,8 +108,8 @@ class DeviceSettings:
         "", "With --training_devices: devices that run inference (unset: the last that trains)."
     )
     precision: str = setting(
-        "float32",
+        "auto",
         "Of torsos and LSTMs, where the domain's networks offer it; weights, state, heads and "
-        "losses are float32 in any case.",
-        choices=("float32", "bfloat16"),
+        "losses are float32 in any case. 'auto': bfloat16 where the hardware multiplies it.",
+        choices=("auto", "float32", "bfloat16"),
     )

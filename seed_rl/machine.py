@@ -13,9 +13,20 @@ def machine() -> str:
     return f"{_processor()}, {cores} {'core' if cores == 1 else 'cores'}"
 
 
+def cpu_features() -> frozenset[str]:
+    """Names of the instruction sets that the processor has, as the kernel lists them."""
+    features = _cpu_info("flags") or _cpu_info("Features") or ""  # x86, ARM
+    return frozenset(features.split())
+
+
 def _processor() -> str:
+    return _cpu_info("model name") or platform.machine()  # ARM has no such line
+
+
+def _cpu_info(key: str) -> str | None:
+    """What the kernel says of the first core under the key, if anything."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
-        if name.strip() == "model name":
+        if name.strip() == key:
             return value.strip()
-    return platform.machine()  # ARM has no such line
+    return None

@@ -29,4 +29,4 @@ class VTraceSettings:
 
 
 # Where V-trace's defaults of the learner's flags differ from the learner's own.
-LEARNER_DEFAULTS = {"batch_size": 32, "learning_rate": 6e-4, "adam_epsilon": 1e-5}
+LEARNER_DEFAULTS = {"batch_size": 32, "learning_rate": 2.5e-4, "adam_epsilon": 1e-5}

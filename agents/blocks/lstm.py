@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tf_keras
+
+from seed_rl.trajectories import merge_outer
 
 
 class LSTMState(NamedTuple):
@@ -57,25 +60,99 @@ class ResettingLSTM(tf_keras.layers.Layer):
           Hidden states float32 [T, B, units] and the state after the last step.
         """
         # One product for the whole unroll; only the recurrent half has to wait for its turn.
-        projected = self._product(inputs, self._kernel) + self._bias
-        keep = 1.0 - tf.cast(is_first, tf.float32)[..., tf.newaxis]
-        outputs = []
-        for projected_t, keep_t in zip(tf.unstack(projected), tf.unstack(keep), strict=True):
-            state = self._step(projected_t, LSTMState(keep_t * state.hidden, keep_t * state.cell))
-            outputs.append(state.hidden)
-        return tf.stack(outputs), state
-
-    def _step(self, projected: tf.Tensor, state: LSTMState) -> LSTMState:
-        gates = projected + self._product(state.hidden, self._recurrent_kernel)
-        enter, forget, candidate, leave = tf.split(gates, 4, axis=-1)
-        cell = tf.sigmoid(forget) * state.cell + tf.sigmoid(enter) * tf.tanh(candidate)
-        return LSTMState(tf.sigmoid(leave) * tf.tanh(cell), cell)
-
-    def _product(self, x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         dtype = self._product_dtype
-        return tf.cast(tf.matmul(tf.cast(x, dtype), tf.cast(kernel, dtype)), tf.float32)
+        projected = _product(inputs, tf.cast(self._kernel, dtype)) + self._bias
+        keep = 1.0 - tf.cast(is_first, tf.float32)[..., tf.newaxis]
+        outputs, *last = _recurrence(
+            projected, tf.cast(self._recurrent_kernel, dtype), keep, *state
+        )
+        return outputs, LSTMState(*last)
 
     def _forget_bias(self, shape: tf.TensorShape, dtype: tf.DType) -> tf.Tensor:
         del shape
         ones, zeros = tf.ones([self.units], dtype), tf.zeros([self.units], dtype)
         return tf.concat([zeros, ones, zeros, zeros], axis=0)
+
+
+class _Step(NamedTuple):
+    """What the gradient of a step needs: float32 [B, units]; of a whole unroll: [T, B, units]."""
+
+    hidden_before: tf.Tensor
+    cell_before: tf.Tensor
+    enter: tf.Tensor
+    forget: tf.Tensor
+    candidate: tf.Tensor
+    leave: tf.Tensor
+    squashed: tf.Tensor  # tanh of the new cell
+
+
+@tf.custom_gradient
+def _recurrence(
+    projected: tf.Tensor, kernel: tf.Tensor, keep: tf.Tensor, hidden: tf.Tensor, cell: tf.Tensor
+) -> tuple[Any, Callable[..., tuple[tf.Tensor | None, ...]]]:
+    """From the inputs' share of the gates [T, B, 4 * units] to hidden states and last state.
+
+    Automatic differentiation would make a product as large as the kernel for every step and add
+    them up, which takes longer than all the rest. Here it is one product for the unroll.
+    """
+    outputs, steps = [], []
+    for projected_t, keep_t in zip(tf.unstack(projected), tf.unstack(keep), strict=True):
+        hidden_before, cell_before = keep_t * hidden, keep_t * cell
+        gates = tf.split(projected_t + _product(hidden_before, kernel), 4, axis=-1)
+        enter, forget, leave = (tf.sigmoid(gates[i]) for i in (0, 1, 3))
+        candidate = tf.tanh(gates[2])
+        cell = forget * cell_before + enter * candidate
+        squashed = tf.tanh(cell)
+        hidden = leave * squashed
+        outputs.append(hidden)
+        steps.append(_Step(hidden_before, cell_before, enter, forget, candidate, leave, squashed))
+
+    def gradient(*upstream: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
+        unroll = _Step(*(tf.stack(parts) for parts in zip(*steps, strict=True)))
+        return _recurrence_gradient(unroll, kernel, keep, *upstream)
+
+    return (tf.stack(outputs), hidden, cell), gradient
+
+
+def _recurrence_gradient(
+    unroll: _Step,
+    kernel: tf.Tensor,
+    keep: tf.Tensor,
+    by_outputs: tf.Tensor,
+    by_hidden: tf.Tensor,
+    by_cell: tf.Tensor,
+) -> tuple[tf.Tensor | None, ...]:
+    """Back-propagation through time: the loss's gradients by _recurrence's arguments."""
+    enter, forget, candidate, leave = unroll[2:6]
+    cell_by_hidden = leave * (1 - unroll.squashed**2)
+    # What a gate's input does to the cell; the last gate's, to the hidden state.
+    by_gate = tf.concat(
+        [
+            candidate * enter * (1 - enter),
+            unroll.cell_before * forget * (1 - forget),
+            enter * (1 - candidate**2),
+            unroll.squashed * leave * (1 - leave),
+        ],
+        axis=-1,
+    )
+    by_projected = []
+    for t in reversed(range(by_outputs.shape[0])):
+        by_hidden += by_outputs[t]
+        by_cell += by_hidden * cell_by_hidden[t]
+        by_gates = tf.concat([by_cell, by_cell, by_cell, by_hidden], axis=-1) * by_gate[t]
+        by_projected.append(by_gates)
+        by_hidden = keep[t] * _product(by_gates, kernel, transpose_kernel=True)
+        by_cell *= keep[t] * forget[t]
+    stacked = tf.stack(by_projected[::-1])
+    by_kernel = tf.matmul(
+        merge_outer(tf.cast(unroll.hidden_before, kernel.dtype)),
+        merge_outer(tf.cast(stacked, kernel.dtype)),
+        transpose_a=True,
+    )
+    return stacked, by_kernel, None, by_hidden, by_cell
+
+
+def _product(x: tf.Tensor, kernel: tf.Tensor, transpose_kernel: bool = False) -> tf.Tensor:
+    """x @ kernel in the kernel's dtype, as float32."""
+    x = tf.cast(x, kernel.dtype)
+    return tf.cast(tf.matmul(x, kernel, transpose_b=transpose_kernel), tf.float32)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pytest
 import tensorflow as tf
 import tf_keras
 
@@ -20,21 +24,59 @@ def inputs() -> tuple[tf.Tensor, np.ndarray, LSTMState]:
     return random(T, B, FEATURES), is_first, LSTMState(random(B, UNITS), random(B, UNITS, seed=1))
 
 
+def keras_cell(lstm: ResettingLSTM) -> tf_keras.layers.LSTMCell:
+    """With the same weights."""
+    cell = tf_keras.layers.LSTMCell(UNITS)
+    cell.build([None, FEATURES])
+    cell.set_weights(lstm.get_weights())
+    return cell
+
+
+def run_keras_cell(
+    cell: tf_keras.layers.LSTMCell, x: tf.Tensor, is_first: np.ndarray, state: LSTMState
+) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    states, outputs = list(state), []
+    for t in range(T):
+        states = [tf.where(is_first[t][:, None], 0.0, part) for part in states]
+        output, states = cell(x[t], states)
+        outputs.append(output)
+    return outputs, states
+
+
 def test_equals_keras_cell_with_states_zeroed_by_hand() -> None:
     x, is_first, state = inputs()
     lstm = ResettingLSTM(UNITS)
     outputs, last = lstm(x, is_first, state)
-    cell = tf_keras.layers.LSTMCell(UNITS)
-    cell.build([None, FEATURES])
-    cell.set_weights(lstm.get_weights())
-
-    states, expected = list(state), []
-    for t in range(T):
-        states = [tf.where(is_first[t][:, None], 0.0, part) for part in states]
-        output, states = cell(x[t], states)
-        expected.append(output)
+    expected, states = run_keras_cell(keras_cell(lstm), x, is_first, state)
     np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(last, states, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("through", ["outputs", "last state", "both"])
+def test_gradients_equal_those_that_keras_cell_gets_automatically(through: str) -> None:
+    x, is_first, state = inputs()
+    is_first[:, 0] = False  # one way from the first state to the last
+    lstm = ResettingLSTM(UNITS)
+    lstm.build(x.shape)
+    cell = keras_cell(lstm)
+    weights = [random(T, B, UNITS, seed=2), random(B, UNITS, seed=3), random(B, UNITS, seed=4)]
+
+    def loss(outputs: tf.Tensor, states: Any) -> tf.Tensor:
+        results = [tf.stack(outputs), *states]
+        parts = [tf.reduce_sum(a * tf.sin(b)) for a, b in zip(weights, results, strict=True)]
+        return sum({"outputs": parts[:1], "last state": parts[1:], "both": parts}[through])
+
+    def gradients(run: Callable[[], tuple], weights: list[tf.Variable]) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch([x, state])
+            result = loss(*run())
+        return tape.gradient(result, [x, *state, *weights])
+
+    actual = gradients(lambda: lstm(x, is_first, state), lstm.trainable_weights)
+    expected = gradients(lambda: run_keras_cell(cell, x, is_first, state), cell.trainable_weights)
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert np.any(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_initial_bias_is_keras_own() -> None:

@@ -42,6 +42,7 @@ from benchmarks.learner_costs import Costs
 from benchmarks.tables import Column, Table
 from benchmarks.training_run import Process, Window
 from seed_rl.errors import UserError
+from seed_rl.local import operation_threads
 from seed_rl.machine import machine
 from seed_rl.settings import define_flags, from_flags, setting
 
@@ -215,8 +216,9 @@ def measure(
 
 def _costs(agent: str, rows: int, flags: Sequence[str]) -> Costs:
     """In a process of its own: TensorFlow keeps threads and flags for as long as a process."""
+    options = [f"--intra_op_threads={operation_threads()}", *flags]  # those of a local run
     result = subprocess.run(
-        [sys.executable, "-m", "benchmarks.learner_costs", "atari", agent, str(rows), *flags],
+        [sys.executable, "-m", "benchmarks.learner_costs", "atari", agent, str(rows), *options],
         env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
         capture_output=True,
         text=True,

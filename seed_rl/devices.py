@@ -29,6 +29,11 @@ class Devices:
     compiled: bool = False
 
 
+def set_threads(settings: DeviceSettings) -> None:
+    """Bounds the process's threads; for a process that has not used TensorFlow yet."""
+    tf.config.threading.set_intra_op_parallelism_threads(settings.intra_op_threads)
+
+
 def choose_devices(settings: DeviceSettings) -> Devices:
     """The devices that the flags name; otherwise a TPU host's cores, the GPUs, or the CPU.
 

@@ -113,3 +113,9 @@ class DeviceSettings:
         "losses are float32 in any case. 'auto': bfloat16 where the hardware multiplies it.",
         choices=("auto", "float32", "bfloat16"),
     )
+    intra_op_threads: int = setting(
+        0,
+        "CPU threads that one TensorFlow operation of the learner may use (0: one per core). "
+        "run_local.sh leaves half of the cores to the actors.",
+        minimum=0,
+    )

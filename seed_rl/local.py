@@ -168,7 +168,7 @@ class Run:
         say(f"Checkpoints, TensorBoard data: {_shown(self._logdir)}")
         say(f"Logs: {_shown(self._logs)}")
         try:
-            command = self._main_command("learner")
+            command = self._main_command("learner", f"--intra_op_threads={operation_threads()}")
             learner = Child("learner", command, self._logs, shares_stdout=True)
             self._children.append(learner)
             if self._command.settings.tensorboard:
@@ -271,6 +271,15 @@ class Run:
         """Whether this run, not only one before it, has saved a checkpoint."""
         index = self._logdir / "checkpoints" / "checkpoint"
         return index.exists() and index.stat().st_mtime >= self._started
+
+
+def operation_threads() -> int:
+    """Threads of one TensorFlow operation of a learner whose actors run on the same machine.
+
+    Emulators keep the other half of the cores busy: an operation that waits for threads on those
+    takes longer than one with fewer threads, and more CPU time.
+    """
+    return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 def _main_program(environment: str, agent: str) -> list[str]:

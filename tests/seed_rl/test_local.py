@@ -26,7 +26,8 @@ ECHO_MAIN = """
 import argparse, os, pathlib, signal, socket, subprocess, sys, time
 
 parser = argparse.ArgumentParser(allow_abbrev=False)
-for name in ("run_mode", "server_address", "num_envs", "env_batch_size", "task"):
+numbers = ("num_envs", "env_batch_size", "task", "intra_op_threads")
+for name in ("run_mode", "server_address", *numbers):
     parser.add_argument("--" + name)
 parser.add_argument("--logdir", type=pathlib.Path)
 parser.add_argument("--game")
@@ -226,6 +227,7 @@ def test_users_flags_go_to_the_learner_behind_the_launchers_own(launch):
     launcher.wait_until_running()
     assert "--run_mode=learner" in launcher.arguments
     assert "--num_envs=6 --env_batch_size=3" in launcher.arguments
+    assert f"--intra_op_threads={max(1, len(os.sched_getaffinity(0)) // 2)}" in launcher.arguments
     assert launcher.arguments.endswith(" --game Pong --env_batch_size=5")
     assert "tensorboard" not in launcher.arguments
 

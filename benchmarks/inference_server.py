@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import seed_rl  # noqa: F401  (chooses legacy Keras before TensorFlow is imported)
 from seed_rl import main as main_lib
-from seed_rl.devices import choose_devices
+from seed_rl.devices import Devices, choose_devices
 from seed_rl.grpc.server import Server
 from seed_rl.inference import CentralInference
 from seed_rl.learner import LearnerConfig
@@ -89,8 +89,9 @@ def serve(pipe: Connection, environment: str, agent: str, options: Sequence[str]
     main_lib.define_flags(experiment)
     flags.FLAGS(["inference_server", *options])
     config = main_lib.learner_config(experiment, main_lib.Settings())
+    devices = choose_devices(config.devices)  # before the meter, which computes on them
     meter = Meter()
-    server, inference = _make_server(config, meter)
+    server, inference = _make_server(config, devices, meter)
     with server:
         threading.Thread(target=_drop, args=(inference,), daemon=True).start()
         server.start()
@@ -100,9 +101,10 @@ def serve(pipe: Connection, environment: str, agent: str, options: Sequence[str]
             pipe.send(meter.take())
 
 
-def _make_server(config: LearnerConfig, meter: Meter) -> tuple[Server, CentralInference]:
+def _make_server(
+    config: LearnerConfig, devices: Devices, meter: Meter
+) -> tuple[Server, CentralInference]:
     settings = config.settings
-    devices = choose_devices(config.devices)
     with devices.strategy.scope():
         algorithm = config.create_algorithm()
     copies = NetworkCopies(algorithm, devices, settings.inference_batch_size)

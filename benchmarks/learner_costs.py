@@ -20,7 +20,7 @@ from typing import Any
 import seed_rl  # noqa: F401  (chooses legacy Keras before TensorFlow is imported)
 from seed_rl import main as main_lib
 from seed_rl.algorithm import Algorithm
-from seed_rl.devices import choose_devices, set_threads
+from seed_rl.devices import choose_devices
 from seed_rl.inference import CentralInference, unroll_spec
 from seed_rl.learner import LearnerConfig
 from seed_rl.network_copies import NetworkCopies
@@ -131,7 +131,6 @@ def main(argv: Sequence[str]) -> None:
     main_lib.define_flags(experiment)
     flags.FLAGS([argv[0], *options])
     config = main_lib.learner_config(experiment, main_lib.Settings())
-    set_threads(config.devices)
     print(json.dumps(dataclasses.asdict(measure(config, int(rows)))))
 
 

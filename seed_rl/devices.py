@@ -29,17 +29,16 @@ class Devices:
     compiled: bool = False
 
 
-def set_threads(settings: DeviceSettings) -> None:
-    """Bounds the process's threads; for a process that has not used TensorFlow yet."""
-    tf.config.threading.set_intra_op_parallelism_threads(settings.intra_op_threads)
-
-
 def choose_devices(settings: DeviceSettings) -> Devices:
     """The devices that the flags name; otherwise a TPU host's cores, the GPUs, or the CPU.
+
+    Sets the process's intra-op threads, too, which it can only before TensorFlow computes anything.
 
     Raises:
       UserError: a flag asks for more devices than there are.
     """
+    if settings.intra_op_threads:
+        tf.config.threading.set_intra_op_parallelism_threads(settings.intra_op_threads)
     if settings.training_devices or settings.inference_devices:
         return _named_devices(settings)
     if tf.config.list_physical_devices("TPU") or tf.config.list_logical_devices("TPU_SYSTEM"):

@@ -17,7 +17,7 @@ from absl import logging
 from seed_rl import memory
 from seed_rl.algorithm import Algorithm
 from seed_rl.checkpoints import Checkpoints
-from seed_rl.devices import Devices, choose_devices, set_threads
+from seed_rl.devices import Devices, choose_devices
 from seed_rl.errors import UserError
 from seed_rl.export import export_policy
 from seed_rl.grpc.server import Server
@@ -280,7 +280,6 @@ def run(config: LearnerConfig) -> None:
         pathlib.Path(config.settings.logdir).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--logdir: expected a folder to write to, got {error}.") from error
-    set_threads(config.devices)
     learner = Learner(config)
     for number in signal.SIGTERM, signal.SIGINT:
         signal.signal(number, learner.stop)

@@ -57,7 +57,8 @@ def test_the_table_has_a_line_for_each_number_of_environments(
 
 def test_rows_that_the_learner_counts_are_those_that_clients_were_answered() -> None:
     settings = ScaleSettings(env_batch_size=2, step_ms=0.0, seconds=0.5, warm_up_seconds=0.2)
-    measured, work = scale.run(settings, num_envs=6, flags=["--lstm_size=8"])[:2]
+    flags = ["--lstm_size=8", "--intra_op_threads=1"]
+    measured, work = scale.run(settings, num_envs=6, flags=flags)[:2]
     assert len(measured.replies) == 3
     assert all(reply.shape == (2,) and reply.dtype == np.int32 for reply in measured.replies)
     # What was answered while measuring, but for what was under way at either end of that time.

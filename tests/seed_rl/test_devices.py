@@ -13,6 +13,19 @@ from seed_rl.errors import UserError
 from seed_rl.learner_settings import DeviceSettings
 
 
+def new_process_prints(program: str) -> str:
+    """Of a process whose TensorFlow has not been configured like this one's."""
+    imports = (
+        "import seed_rl\n"
+        "import tensorflow as tf\n"
+        "from seed_rl.devices import choose_devices\n"
+        "from seed_rl.learner_settings import DeviceSettings\n"
+    )
+    command = [sys.executable, "-c", imports + program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    return result.stdout.strip()
+
+
 @pytest.mark.parametrize(
     "devices, num_training, training, inference",
     [
@@ -63,6 +76,15 @@ def test_flags_name_devices(
     assert devices.inference == expected
 
 
+@pytest.mark.parametrize("threads", [0, 3])  # 0: TensorFlow's own choice
+def test_flag_sets_the_threads_of_an_operation(threads: int) -> None:
+    printed = new_process_prints(
+        f"choose_devices(DeviceSettings(intra_op_threads={threads}))\n"
+        "print(tf.config.threading.get_intra_op_parallelism_threads())\n"
+    )
+    assert printed == str(threads)
+
+
 @pytest.mark.parametrize("flag", ["training_devices", "inference_devices"])
 @pytest.mark.parametrize("name", ["/gpu:7", "nonsense", "cpu"])
 def test_an_unknown_device_names_the_flag_and_those_there_are(flag: str, name: str) -> None:
@@ -84,19 +106,12 @@ def test_replicas_are_where_they_were_asked_to_be() -> None:
 
 
 def test_logical_cpus_come_with_their_names() -> None:
-    """In a process of its own, whose TensorFlow has not been configured like this one's."""
-    program = (
-        "import seed_rl\n"
-        "from seed_rl.devices import choose_devices\n"
-        "from seed_rl.learner_settings import DeviceSettings\n"
+    printed = new_process_prints(
         "devices = choose_devices(DeviceSettings(training_devices='/cpu:0,/cpu:1',"
         " inference_devices='/cpu:2'))\n"
         "print(devices.strategy.num_replicas_in_sync, devices.inference)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True
-    )
-    assert result.stdout.strip() == "2 ('/cpu:2',)"
+    assert printed == "2 ('/cpu:2',)"
 
 
 def test_a_device_named_twice_is_refused():

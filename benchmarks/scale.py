@@ -21,7 +21,6 @@ multiprocessing child that `top` shows at work):
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ from benchmarks.load import Calls, Load, Measurement
 from benchmarks.server_process import ServerProcess
 from benchmarks.tables import Column, Table
 from seed_rl.errors import UserError
-from seed_rl.machine import machine
+from seed_rl.machine import cores, machine
 from seed_rl.settings import define_flags, from_flags, setting
 from seed_rl.types import StepType, TimeStep
 
@@ -130,7 +129,6 @@ def benchmark(settings: ScaleSettings, flags: Sequence[str]) -> None:
       flags: of the learner, besides.
     """
     counts = settings.env_counts
-    cores = len(os.sched_getaffinity(0))
     calibration.measure(0.0)  # lets TensorFlow print what it prints when it starts
     print(
         f"{machine()}; {settings.agent} on {settings.environment}; steps of "
@@ -157,7 +155,7 @@ def benchmark(settings: ScaleSettings, flags: Sequence[str]) -> None:
             line.learner_bytes / _MEGA,
             speed,
         )
-    print(f"\n{conclusion(lines, cores)}")
+    print(f"\n{conclusion(lines, cores())}")
 
 
 def measure(settings: ScaleSettings, num_envs: int, flags: Sequence[str]) -> Line:

@@ -30,6 +30,7 @@ from absl import flags
 from seed_rl import starts
 from seed_rl.children import START_MARK, Actor, Child, ending
 from seed_rl.errors import USER_ERROR_MARK
+from seed_rl.machine import cores
 from seed_rl.progress import say
 from seed_rl.settings import define_flags, from_flags, setting
 
@@ -276,10 +277,9 @@ class Run:
 def operation_threads() -> int:
     """Threads of one TensorFlow operation of a learner whose actors run on the same machine.
 
-    Emulators keep the other half of the cores busy: an operation that waits for threads on those
-    takes longer than one with fewer threads, and more CPU time.
+    The other half of the cores is for environments; more threads cost more CPU time in all.
     """
-    return max(1, len(os.sched_getaffinity(0)) // 2)
+    return max(1, cores() // 2)
 
 
 def _main_program(environment: str, agent: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What this machine is, in words."""
+"""What this machine is, in words and figures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from pathlib import Path
 
 def machine() -> str:
     """The processor and how many of its cores this process may use: "AMD EPYC, 2 cores"."""
-    cores = len(os.sched_getaffinity(0))
-    return f"{_processor()}, {cores} {'core' if cores == 1 else 'cores'}"
+    count = cores()
+    return f"{_processor()}, {count} {'core' if count == 1 else 'cores'}"
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def cpu_features() -> frozenset[str]:

@@ -27,12 +27,13 @@ EXPERIMENT = r2d2_experiment(
     domain=DOMAIN,
     create_network=create_network,
     network_settings=(NetworkSettings,),
-    # For one machine, where the paper's batches and its 2,500 updates between target networks take
-    # hours; flags/r2d2_paper.flags has those.
+    # For one machine, where the paper's network, its batches and its 2,500 updates between target
+    # networks take hours; flags/r2d2_paper.flags has those.
     defaults={
-        "torso": "nature",
-        "lstm_size": 512,
-        "batch_size": 32,
+        "torso": "shallow",
+        "lstm_size": 256,
+        "batch_size": 8,
+        "learning_rate": 2.5e-4,
         "unroll_length": 40,
         "burn_in": 20,
         "update_target_every_n_step": 100,

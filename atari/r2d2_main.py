@@ -34,6 +34,8 @@ EXPERIMENT = r2d2_experiment(
         "lstm_size": 256,
         "batch_size": 8,
         "learning_rate": 2.5e-4,
+        # The root mean squares of most gradients are below 1e-4: the paper's 1e-3 stops them.
+        "adam_epsilon": 1e-5,
         "unroll_length": 40,
         "burn_in": 20,
         "update_target_every_n_step": 100,

@@ -25,10 +25,10 @@ def _rectified() -> tf_keras.initializers.Initializer:
 
 
 class Torso(tf_keras.Sequential):
-    """Scales images to [0, 1], runs the layers, flattens, and ends in a rectified dense layer.
+    """Runs the layers, flattens, and ends in a rectified dense layer.
 
     Args:
-      layers: from images to images.
+      layers: from uint8 images to images.
       features: F.
       policy: dtype policy of the dense layer; the layers' own is theirs.
     """
@@ -38,7 +38,6 @@ class Torso(tf_keras.Sequential):
     ):
         super().__init__(
             [
-                tf_keras.layers.Rescaling(1.0 / 255.0, dtype=policy),
                 *layers,
                 tf_keras.layers.Flatten(dtype=policy),
                 tf_keras.layers.Dense(
@@ -72,12 +71,21 @@ def deep(policy: DTypePolicy, channels: Sequence[int] = (16, 32, 32), blocks: in
     return Torso([*sections, tf_keras.layers.ReLU(dtype=policy)], 256, policy, "deep")
 
 
+class _Convolution(tf_keras.layers.Conv2D):
+    """A convolution that sees uint8 images as [0, 1]: it scales the kernel, which is smaller."""
+
+    def convolution_op(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        if inputs.dtype == tf.uint8:
+            inputs, kernel = tf.cast(inputs, self.compute_dtype), kernel / 255.0
+        return super().convolution_op(inputs, kernel)
+
+
 def _convolutions(
     shapes: Sequence[tuple[int, int, int]], policy: DTypePolicy
 ) -> list[tf_keras.layers.Layer]:
     """Rectified convolutions of (channels, kernel size, stride)."""
     return [
-        tf_keras.layers.Conv2D(
+        _Convolution(
             channels,
             kernel,
             stride,
@@ -95,8 +103,8 @@ class _ResidualSection(tf_keras.layers.Layer):
     def __init__(self, channels: int, blocks: int, policy: DTypePolicy):
         super().__init__(dtype=policy)
 
-        def convolution() -> tf_keras.layers.Conv2D:
-            return tf_keras.layers.Conv2D(channels, 3, padding="same", dtype=policy)
+        def convolution() -> _Convolution:
+            return _Convolution(channels, 3, padding="same", dtype=policy)
 
         self._entry = convolution()
         self._pool = tf_keras.layers.MaxPool2D(3, 2, padding="same", dtype=policy)

@@ -63,6 +63,14 @@ def test_sizes_are_the_papers(
 
 
 @pytest.mark.parametrize("make", [torsos.nature, torsos.shallow, torsos.deep])
+def test_pixels_count_from_0_to_1(make: Callable[..., torsos.Torso]) -> None:
+    of_pixels, of_numbers, batch = make(FLOAT32), make(FLOAT32), images(2, 40, 40, 2)
+    features, _ = of_pixels(batch), of_numbers(batch / 255)  # Keras casts to the first call's dtype
+    of_numbers.set_weights(of_pixels.get_weights())
+    np.testing.assert_allclose(of_numbers(batch / 255), features, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [torsos.nature, torsos.shallow, torsos.deep])
 def test_bfloat16_is_close_and_keeps_weights_and_features_in_float32(
     make: Callable[..., torsos.Torso],
 ) -> None:

@@ -105,9 +105,10 @@ def _make_server(
     config: LearnerConfig, devices: Devices, meter: Meter
 ) -> tuple[Server, CentralInference]:
     settings = config.settings
+    rows = settings.inference_rows(config.env_batch_size, len(devices.inference))
     with devices.strategy.scope():
         algorithm = config.create_algorithm()
-    copies = NetworkCopies(algorithm, devices, settings.inference_batch_size)
+    copies = NetworkCopies(algorithm, devices, rows)
     inference = CentralInference(
         algorithm,
         config.spec,
@@ -119,7 +120,7 @@ def _make_server(
     server.bind(
         [meter.metered(inference.make_function(policy)) for policy in copies.policies()],
         name="inference",
-        max_batch_size=settings.inference_batch_size,
+        max_batch_size=rows,
         timeout_ms=settings.inference_timeout_ms,
     )
     return server, inference

@@ -172,7 +172,6 @@ def run(
             f"--server_address=unix:{directory}/learner",
             f"--num_envs={num_envs}",
             f"--env_batch_size={settings.env_batch_size}",
-            f"--inference_batch_size={inference_batch_size(num_envs, settings.env_batch_size)}",
             *flags,
         ]
         with ServerProcess(
@@ -186,11 +185,6 @@ def run(
                 address, calls, settings.load(), server.pid, lambda: works.append(server.ask(None))
             )
             return measured, works[-1], processes.memory(server.pid).resident
-
-
-def inference_batch_size(num_envs: int, env_batch_size: int) -> int:
-    """As the learner chooses it: half of the environments, in whole calls."""
-    return -(-num_envs // (2 * env_batch_size)) * env_batch_size
 
 
 def actors_arguments(num_envs: int, env_batch_size: int) -> list[tuple]:

@@ -71,7 +71,7 @@ CONFIGURATIONS = {
         "vtrace", ("--torso=shallow", "--log_batch_frequency=10"), target=1_800
     ),
     "vtrace_deep": Configuration("vtrace", ("--torso=deep", "--log_batch_frequency=2"), target=500),
-    "r2d2": Configuration("r2d2", ("--log_batch_frequency=1",), target=600),
+    "r2d2": Configuration("r2d2", ("--log_batch_frequency=5",), target=600),
 }
 # The server's, and those of gRPC 1.51; all others of a learner are TensorFlow's and Python's.
 TRANSPORT_THREADS = (
@@ -236,30 +236,39 @@ def benchmark(settings: TrainSettings, flags: Sequence[str]) -> None:
       flags: of the runs, besides.
     """
     print(f"{machine()}; {settings.seconds} s each; flags: {' '.join(flags) or 'none'}\n")
+    processes: list[tuple[str, Process]] = []
     table = Table(RUN_COLUMNS)
-    processes = []
-    for name, configuration in settings.chosen.items():
-        before = calibration.measure()
-        window, costs = measure(configuration, settings, flags)
-        after = calibration.measure()
-        processes += [(name, process) for process in window.processes]
-        apart = Apart.of(window, costs)
-        parts = split(window.processes, apart)
-        table.add(
-            name,
-            window.frames / costs.frames_per_step,
-            configuration.target,
-            window.frames,
-            window.updates,
-            window.policy_lag,
-            window.batch_size,
-            parts.total,
-            *parts.percent(),
-            100 * apart.total / shared_by_inference_and_training(window.processes),
-            str(before),
-            str(after),
-        )
-    print()
+    try:
+        for name, configuration in settings.chosen.items():
+            before = calibration.measure()
+            window, costs = measure(configuration, settings, flags)
+            after = calibration.measure()
+            table.add(name, *run_cells(configuration, window, costs), str(before), str(after))
+            processes += [(name, process) for process in window.processes]
+    finally:  # also of those before one that failed
+        print()
+        print_processes(processes)
+
+
+def run_cells(configuration: Configuration, window: Window, costs: Costs) -> list[float]:
+    """A run's line without its name and its calibrations."""
+    apart = Apart.of(window, costs)
+    parts = split(window.processes, apart)
+    return [
+        window.frames / costs.frames_per_step,
+        configuration.target,
+        window.frames,
+        window.updates,
+        window.policy_lag,
+        window.batch_size,
+        parts.total,
+        *parts.percent(),
+        100 * apart.total / shared_by_inference_and_training(window.processes),
+    ]
+
+
+def print_processes(processes: Sequence[tuple[str, Process]]) -> None:
+    """Prints the table of processes, each with its configuration's name."""
     table = Table(PROCESS_COLUMNS)
     for name, process in processes:
         is_actor = process.name.startswith("actor")

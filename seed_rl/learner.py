@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import pathlib
 import signal
 import time
@@ -104,7 +103,7 @@ class Learner:
             settings.num_training_envs,
             settings.log_episode_frequency,
         )
-        self._copies = NetworkCopies(self._algorithm, devices, self._inference_batch_size(devices))
+        self._copies = NetworkCopies(self._algorithm, devices, self._inference_rows(devices))
         self._publish()
         self._server = self._make_server(devices)
         self._stopping = False
@@ -239,22 +238,15 @@ class Learner:
         server.bind(
             functions,
             name="inference",
-            max_batch_size=self._inference_batch_size(devices),
+            max_batch_size=self._inference_rows(devices),
             timeout_ms=settings.inference_timeout_ms,
         )
         return server
 
-    def _inference_batch_size(self, devices: Devices) -> int:
-        settings, call = self._config.settings, self._config.env_batch_size
-        if settings.inference_batch_size == -1:
-            share = settings.num_envs / (2 * len(devices.inference))
-            return max(1, math.ceil(share / call)) * call
-        if settings.inference_batch_size < call:
-            raise UserError(
-                f"--inference_batch_size: expected at least the {call} of --env_batch_size, which "
-                f"come in one call, or -1, got {settings.inference_batch_size}."
-            )
-        return settings.inference_batch_size
+    def _inference_rows(self, devices: Devices) -> int:
+        return self._config.settings.inference_rows(
+            self._config.env_batch_size, len(devices.inference)
+        )
 
     def _updates_in_all(self) -> int:
         """Training steps until --total_environment_frames."""

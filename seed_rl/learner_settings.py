@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from seed_rl.errors import UserError
 from seed_rl.settings import setting
@@ -69,6 +70,27 @@ class LearnerSettings:
     @property
     def num_training_envs(self) -> int:
         return self.num_envs - self.num_eval_envs
+
+    def inference_rows(self, env_batch_size: int, num_devices: int) -> int:
+        """Environments in the largest inference batch of each of so many inference devices.
+
+        Args:
+          env_batch_size: environments that come in one call.
+          num_devices: that share the environments.
+
+        Raises:
+          UserError: a call would not fit.
+        """
+        if self.inference_batch_size == -1:
+            share = self.num_envs / (2 * num_devices)
+            return math.ceil(share / env_batch_size) * env_batch_size
+        if self.inference_batch_size < env_batch_size:
+            raise UserError(
+                f"--inference_batch_size: expected at least the {env_batch_size} of "
+                "--env_batch_size, which come in one call, or -1, "
+                f"got {self.inference_batch_size}."
+            )
+        return self.inference_batch_size
 
     @property
     def unroll_queue_capacity(self) -> int:

@@ -10,7 +10,7 @@ from seed_rl.settings import setting
 @dataclasses.dataclass(frozen=True)
 class NetworkSettings:
     torso: str = setting(
-        "nature",
+        "shallow",
         "'nature' (3 convolutions, 512 units), 'shallow' (IMPALA's 2) or 'deep' (IMPALA's ResNet).",
         choices=("nature", "shallow", "deep"),
     )

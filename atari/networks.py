@@ -1,4 +1,4 @@
-"""Networks for Atari frames: Nature CNN for R2D2, IMPALA's two for V-trace, all with an LSTM.
+"""Networks for Atari frames: one of three torsos, an LSTM, and the head of an algorithm.
 
 `dtype` is that of convolutions and matrix products, float32 or bfloat16.
 """

@@ -30,8 +30,6 @@ EXPERIMENT = r2d2_experiment(
     # For one machine, where the paper's network, its batches and its 2,500 updates between target
     # networks take hours (flags/r2d2_paper.flags has those), and frames are dearer than updates.
     defaults={
-        "torso": "shallow",
-        "lstm_size": 256,
         "batch_size": 8,
         "learning_rate": 2.5e-4,
         # The root mean squares of most gradients are below 1e-4: the paper's 1e-3 stops them.

@@ -29,8 +29,6 @@ EXPERIMENT = vtrace_experiment(
     network_settings=(NetworkSettings,),
     # For one machine: small batches, so that there are many updates to the frame.
     defaults={
-        "torso": "shallow",
-        "lstm_size": 256,
         "batch_size": 8,
         "lambda_": 0.95,
         "max_abs_reward": 1.0,

@@ -71,7 +71,7 @@ def deep(policy: DTypePolicy, channels: Sequence[int] = (16, 32, 32), blocks: in
     return Torso([*sections, tf_keras.layers.ReLU(dtype=policy)], 256, policy, "deep")
 
 
-class _Convolution(tf_keras.layers.Conv2D):
+class Convolution(tf_keras.layers.Conv2D):
     """A convolution that sees uint8 images as [0, 1]: it scales the kernel, which is smaller."""
 
     def convolution_op(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
@@ -85,7 +85,7 @@ def _convolutions(
 ) -> list[tf_keras.layers.Layer]:
     """Rectified convolutions of (channels, kernel size, stride)."""
     return [
-        _Convolution(
+        Convolution(
             channels,
             kernel,
             stride,
@@ -103,8 +103,8 @@ class _ResidualSection(tf_keras.layers.Layer):
     def __init__(self, channels: int, blocks: int, policy: DTypePolicy):
         super().__init__(dtype=policy)
 
-        def convolution() -> _Convolution:
-            return _Convolution(channels, 3, padding="same", dtype=policy)
+        def convolution() -> Convolution:
+            return Convolution(channels, 3, padding="same", dtype=policy)
 
         self._entry = convolution()
         self._pool = tf_keras.layers.MaxPool2D(3, 2, padding="same", dtype=policy)

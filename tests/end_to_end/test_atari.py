@@ -27,7 +27,12 @@ SMALL = (
 ).split()
 RUNS = {
     "vtrace": ["vtrace"],
-    "r2d2": ["r2d2", "--burn_in=3", "--replay_buffer_size=100", "--replay_buffer_min_size=10"],
+    "r2d2": [
+        "r2d2",
+        "--torso=nature",
+        "--burn_in=3",
+        *["--replay_buffer_size=100", "--replay_buffer_min_size=10"],
+    ],
     "vtrace in bfloat16": ["vtrace", "--precision=bfloat16", "--torso=deep"],
 }
 every_run = pytest.mark.parametrize("trained", RUNS, indirect=True)

@@ -31,7 +31,8 @@ RUNS = {
         "r2d2",
         "--torso=nature",
         "--burn_in=3",
-        *["--replay_buffer_size=100", "--replay_buffer_min_size=10"],
+        "--replay_buffer_size=100",
+        "--replay_buffer_min_size=10",
     ],
     "vtrace in bfloat16": ["vtrace", "--precision=bfloat16", "--torso=deep"],
 }

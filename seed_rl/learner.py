@@ -16,7 +16,7 @@ from absl import logging
 from seed_rl import memory
 from seed_rl.algorithm import Algorithm
 from seed_rl.checkpoints import Checkpoints
-from seed_rl.devices import Devices, choose_devices
+from seed_rl.devices import choose_devices
 from seed_rl.errors import UserError
 from seed_rl.export import export_policy
 from seed_rl.grpc.server import Server
@@ -103,9 +103,12 @@ class Learner:
             settings.num_training_envs,
             settings.log_episode_frequency,
         )
-        self._copies = NetworkCopies(self._algorithm, devices, self._inference_rows(devices))
+        rows = settings.inference_rows(config.env_batch_size, len(devices.inference))
+        self._copies = NetworkCopies(self._algorithm, devices, rows)
         self._publish()
-        self._server = self._make_server(devices)
+        # A network that cannot be exported, or a full disk, should show now, not in half an hour.
+        self._export()
+        self._server = self._make_server(rows)
         self._stopping = False
 
     @property
@@ -192,9 +195,12 @@ class Learner:
 
     def _save(self) -> None:
         path = self._checkpoints.save()
-        export_policy(self._algorithm, self._config.spec, self._logdir / "policy")
+        self._export()
         self._summaries.flush()
         self._progress.say(f"Learner: saved {path} ({self._counts()}).")
+
+    def _export(self) -> None:
+        export_policy(self._algorithm, self._config.spec, self._logdir / "policy")
 
     def _restore(self) -> None:
         path = self._checkpoints.restore(self._config.settings.init_checkpoint)
@@ -219,7 +225,7 @@ class Learner:
             self._inference.unrolls, self._replay, self._algorithm, batch_size, self._config.replay
         )
 
-    def _make_server(self, devices: Devices) -> Server:
+    def _make_server(self, max_batch_size: int) -> Server:
         settings = self._config.settings
         server = Server(
             [self._config.server_address],
@@ -238,15 +244,10 @@ class Learner:
         server.bind(
             functions,
             name="inference",
-            max_batch_size=self._inference_rows(devices),
+            max_batch_size=max_batch_size,
             timeout_ms=settings.inference_timeout_ms,
         )
         return server
-
-    def _inference_rows(self, devices: Devices) -> int:
-        return self._config.settings.inference_rows(
-            self._config.env_batch_size, len(devices.inference)
-        )
 
     def _updates_in_all(self) -> int:
         """Training steps until --total_environment_frames."""

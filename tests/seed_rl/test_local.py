@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from seed_rl import starts
+from seed_rl import local, starts
+from seed_rl.local import operation_threads
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 60.0
@@ -227,9 +228,15 @@ def test_users_flags_go_to_the_learner_behind_the_launchers_own(launch):
     launcher.wait_until_running()
     assert "--run_mode=learner" in launcher.arguments
     assert "--num_envs=6 --env_batch_size=3" in launcher.arguments
-    assert f"--intra_op_threads={max(1, len(os.sched_getaffinity(0)) // 2)}" in launcher.arguments
+    assert f"--intra_op_threads={operation_threads()} " in launcher.arguments
     assert launcher.arguments.endswith(" --game Pong --env_batch_size=5")
     assert "tensorboard" not in launcher.arguments
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_half_the_cores_are_for_an_operation_of_the_learner(cores, threads, monkeypatch):
+    monkeypatch.setattr(local, "cores", lambda: cores)
+    assert operation_threads() == threads
 
 
 def test_relative_logdir_is_the_callers(launch, home):

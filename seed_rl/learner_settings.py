@@ -108,7 +108,7 @@ class OptimizerSettings:
         0.9, "Adam's decay of the first moment.", minimum=0.0, maximum=0.9999
     )
     adam_epsilon: float = setting(1e-3, "Adam's epsilon.", minimum=0.0)
-    clip_norm: float = setting(40.0, "Bound on the global gradient norm (0: none).", minimum=0.0)
+    clip_norm: float = setting(0.0, "Bound on the global gradient norm (0: none).", minimum=0.0)
 
 
 @dataclasses.dataclass(frozen=True)

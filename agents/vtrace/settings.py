@@ -29,4 +29,11 @@ class VTraceSettings:
 
 
 # Where V-trace's defaults of the learner's flags differ from the learner's own.
-LEARNER_DEFAULTS = {"batch_size": 32, "learning_rate": 2.5e-4, "adam_epsilon": 1e-5}
+LEARNER_DEFAULTS = {
+    "batch_size": 32,
+    "learning_rate": 2.5e-4,
+    "adam_epsilon": 1e-5,
+    # About the usual norm (losses are means over the batch and time). A batch with ten times that
+    # moves Adam's weights all at once: features saturate and what was learnt is lost for minutes.
+    "clip_norm": 0.25,
+}

@@ -14,17 +14,28 @@ import ale_py
 import numpy as np
 from ale_py import roms
 from ale_py.vector_env import AtariVectorEnv
-from gymnasium.vector import AutoresetMode, VectorObservationWrapper, VectorWrapper
+from gymnasium.spaces import Discrete
+from gymnasium.vector import (
+    AutoresetMode,
+    VectorActionWrapper,
+    VectorEnv,
+    VectorObservationWrapper,
+    VectorWrapper,
+)
+from gymnasium.vector.utils import batch_space
 
-from atari.games import rom_id
+from atari.games import game_names, rom_id
+from atari.scores import HUMAN_SCORES
 from seed_rl.domain import Domain
 from seed_rl.environments import RETURN_ENDED, GymnasiumVector
+from seed_rl.errors import UserError
 from seed_rl.settings import setting
 from seed_rl.threads import started_as
 from seed_rl.types import ArraySpec, EnvironmentSpec
 
 FRAME = ArraySpec.of((84, 84), np.uint8)
 STICKY_ACTION_PROBABILITY = 0.25  # Machado et al. (2018)
+_ALL_ACTIONS = tuple(ale_py.Action.__members__.values())  # the joystick's directions and button
 EMULATOR_THREAD = "emulator"  # name of the thread in which ALE steps all of a process's games
 
 
@@ -32,7 +43,11 @@ EMULATOR_THREAD = "emulator"  # name of the thread in which ALE steps all of a p
 class AtariSettings:
     """What game is played and by which rules; the defaults are those of the Atari-57 literature."""
 
-    game: str = setting("Pong", "Game by its usual name, such as Pong or MsPacman.")
+    game: str = setting(
+        "Pong",
+        "Game by its usual name, such as Pong or MsPacman; several with commas between them, which "
+        "the environments play in turn; or atari57, all of the benchmark's.",
+    )
     num_action_repeats: int = setting(
         4, "Emulated frames per step, all with the same action.", minimum=1
     )
@@ -57,17 +72,40 @@ def spec(settings: AtariSettings) -> EnvironmentSpec:
     """Observations are uint8 [84, 84] luminances.
 
     Raises:
-      UserError: there is no such game.
+      UserError: there is no such game, or the games have different actions.
     """
+    games = game_names(settings.game)
+    actions = [_actions(game, settings.full_action_space) for game in games]
+    for game, own in zip(games, actions, strict=True):
+        if own != actions[0]:
+            raise UserError(
+                f"--game={settings.game}: {games[0]} and {game} have different actions; expected "
+                "--full_action_space, which gives all games the same."
+            )
+    return EnvironmentSpec(FRAME, len(actions[0]), settings.num_action_repeats)
+
+
+def _actions(game: str, full_action_space: bool) -> list[ale_py.Action]:
+    minimal = _interface(game).getMinimalActionSet()
+    return list(_ALL_ACTIONS) if full_action_space else minimal
+
+
+def _interface(game: str) -> ale_py.ALEInterface:
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else it describes itself at length
     ale = ale_py.ALEInterface()
-    ale.loadROM(roms.get_rom_path(rom_id(settings.game)))
-    actions = ale.getLegalActionSet() if settings.full_action_space else ale.getMinimalActionSet()
-    return EnvironmentSpec(FRAME, len(actions), settings.num_action_repeats)
+    ale.loadROM(roms.get_rom_path(rom_id(game)))
+    return ale
+
+
+def tasks(settings: AtariSettings) -> dict[str, AtariSettings]:
+    """One task for each game."""
+    return {game: dataclasses.replace(settings, game=game) for game in game_names(settings.game)}
 
 
 def make_environments(settings: AtariSettings, seeds: Sequence[int]) -> GymnasiumVector:
-    """One emulator per seed (0 to 2^31 - 1). Rewards are the game's own, unclipped.
+    """Environments of one game, one emulator per seed (0 to 2^31 - 1).
+
+    Rewards are the game's own, unclipped.
 
     Raises:
       UserError: there is no such game.
@@ -94,6 +132,8 @@ def make_environments(settings: AtariSettings, seeds: Sequence[int]) -> Gymnasiu
             stack_num=1,
         )
     env = _Unstacked(env)
+    if settings.full_action_space:
+        env = _AllActions(env, _interface(settings.game).getLegalActionSet())
     if settings.life_loss:
         env = _LifeLoss(env)
     return GymnasiumVector(env, np.asarray(seeds))
@@ -104,6 +144,26 @@ class _Unstacked(VectorObservationWrapper):
 
     def observations(self, observations: np.ndarray) -> np.ndarray:
         return observations[:, 0]
+
+
+class _AllActions(VectorActionWrapper):
+    """Takes all 18 actions in games too whose engine knows none with the button, such as Skiing."""
+
+    def __init__(self, env: VectorEnv, known: Sequence[ale_py.Action]):
+        super().__init__(env)
+        self._index = np.array([known.index(_nearest(action, known)) for action in _ALL_ACTIONS])
+        self.single_action_space = Discrete(len(self._index))
+        self.action_space = batch_space(self.single_action_space, env.num_envs)
+
+    def actions(self, actions: np.ndarray) -> np.ndarray:
+        return self._index[actions]
+
+
+def _nearest(action: ale_py.Action, known: Sequence[ale_py.Action]) -> ale_py.Action:
+    """The action, or what is left of it without the button."""
+    if action in known:
+        return action
+    return ale_py.Action.__members__[action.name.removesuffix("FIRE") or "NOOP"]
 
 
 class _LifeLoss(VectorWrapper):
@@ -125,4 +185,4 @@ class _LifeLoss(VectorWrapper):
         return *time_step, info
 
 
-DOMAIN = Domain(AtariSettings, spec, make_environments)
+DOMAIN = Domain(AtariSettings, spec, make_environments, tasks=tasks, human_scores=HUMAN_SCORES)

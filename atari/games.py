@@ -29,6 +29,19 @@ _ROM_IDS = {
 }
 
 
+def game_names(games: str) -> tuple[str, ...]:
+    """Names from "Pong", "Pong,Breakout" or "atari57".
+
+    Raises:
+      UserError: a game is there twice.
+    """
+    names = ATARI_57 if games == "atari57" else tuple(name.strip() for name in games.split(","))
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"--game: expected each game once, got {name} more than once.")
+    return names
+
+
 def rom_id(game: str) -> str:
     """ale_py's id of a game: "ms_pacman" for "MsPacman".
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from absl import logging
 
+from seed_rl import multitask
 from seed_rl.domain import Domain
 from seed_rl.environments import VectorEnvironment
 from seed_rl.errors import UserError
@@ -53,7 +54,8 @@ def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
 
     Args:
       server_address: "unix:/path" or "host:port". The learner there has the settings
-        {"environment": fields of domain.settings, "num_envs": int, "seed": int} and a method
+        {"environment": fields of domain.settings, "num_training_envs": int, "num_eval_envs": int,
+        "seed": int} and a method
         inference(env_ids int32 [N], run_ids int64 [N], TimeStep) -> actions int32 [N].
       settings: of this actor.
       domain: what the environments are.
@@ -124,11 +126,16 @@ class _Environments:
         """
         if self._environments is None or learner_settings != self._learner_settings:
             self.close()
-            self._check_place(learner_settings["num_envs"])
+            num_training_envs = learner_settings["num_training_envs"]
+            self._check_place(num_training_envs + learner_settings["num_eval_envs"])
             seed = learner_settings["seed"]
-            seeds = [environment_seed(seed, env_id) for env_id in self._settings.env_ids.tolist()]
-            settings = self._domain_settings(learner_settings["environment"])
-            self._environments = self._domain.make_environments(settings, seeds)
+            env_ids = self._settings.env_ids.tolist()
+            self._environments = multitask.make_environments(
+                self._domain,
+                self._domain_settings(learner_settings["environment"]),
+                {env_id: environment_seed(seed, env_id) for env_id in env_ids},
+                num_training_envs,
+            )
             self._learner_settings = learner_settings
         return self._environments
 

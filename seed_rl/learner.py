@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,9 +17,11 @@ from seed_rl import memory
 from seed_rl.algorithm import Algorithm
 from seed_rl.checkpoints import Checkpoints
 from seed_rl.devices import choose_devices
+from seed_rl.episode_log import EpisodeLog
 from seed_rl.errors import UserError
 from seed_rl.export import export_policy
 from seed_rl.grpc.server import Server
+from seed_rl.human_scores import HumanScore
 from seed_rl.inference import CentralInference, unroll_spec
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.network_copies import NetworkCopies
@@ -44,6 +46,8 @@ class LearnerConfig:
       env_batch_size: environments of one actor, which all come in one call.
       settings, optimizer, devices: the learner's flags.
       replay: the replay's flags; None trains straight from the queue of unrolls.
+      tasks: names of the environments' tasks, one if it has no name.
+      human_scores: by task, where they are known.
     """
 
     spec: EnvironmentSpec
@@ -55,6 +59,8 @@ class LearnerConfig:
     optimizer: OptimizerSettings
     devices: DeviceSettings
     replay: ReplaySettings | None = None
+    tasks: Sequence[str] = ("",)
+    human_scores: Mapping[str, HumanScore] = dataclasses.field(default_factory=dict)
 
 
 class Learner:
@@ -98,9 +104,11 @@ class Learner:
         )
         self._restore()
         self._source = self._make_source()
-        self._summaries = Summaries(
-            str(self._logdir / "summaries"),
+        self._summaries = Summaries(str(self._logdir / "summaries"))
+        self._episodes = EpisodeLog(
             settings.num_training_envs,
+            config.tasks,
+            config.human_scores,
             settings.log_episode_frequency,
         )
         rows = settings.inference_rows(config.env_batch_size, len(devices.inference))
@@ -190,8 +198,10 @@ class Learner:
         """Takes in the episodes that have ended and brings the live line up to date."""
         ended = self._inference.episodes.ended
         if count := ended.size():
-            self._summaries.write_episodes(ended.dequeue_many(count), self.frames)
-        self._progress.update(self.frames, int(self._training_step), self._summaries.mean_return())
+            columns = (field.numpy().tolist() for field in ended.dequeue_many(count))
+            for episode in zip(*columns, strict=True):
+                self._summaries.write(self._episodes.add(*episode), self.frames)
+        self._progress.update(self.frames, int(self._training_step), self._episodes.headline())
 
     def _save(self) -> None:
         path = self._checkpoints.save()
@@ -231,7 +241,8 @@ class Learner:
             [self._config.server_address],
             settings={
                 "environment": dict(self._config.environment),
-                "num_envs": settings.num_envs,
+                "num_training_envs": settings.num_training_envs,
+                "num_eval_envs": settings.num_eval_envs,
                 "seed": settings.seed,
             },
         )

@@ -117,6 +117,13 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
 
     environment: Any = settings[experiment.domain.settings]
     spec = experiment.domain.spec(environment)
+    tasks = tuple(experiment.domain.tasks(environment))
+    learner_settings = settings[LearnerSettings]
+    if learner_settings.num_training_envs < len(tasks):
+        raise UserError(
+            f"--num_envs: expected an environment for each of the {len(tasks)} tasks (and those of "
+            f"--num_eval_envs), got {learner_settings.num_envs}."
+        )
     has_replay = ReplaySettings in experiment.settings
     return learner.LearnerConfig(
         spec=spec,
@@ -124,10 +131,12 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
         create_algorithm=lambda: experiment.create_algorithm(settings, spec),
         server_address=settings[RunSettings].server_address,
         env_batch_size=settings[actor.ActorSettings].env_batch_size,
-        settings=settings[LearnerSettings],
+        settings=learner_settings,
         optimizer=settings[OptimizerSettings],
         devices=settings[DeviceSettings],
         replay=settings[ReplaySettings] if has_replay else None,
+        tasks=tasks,
+        human_scores=experiment.domain.human_scores,
     )
 
 

@@ -46,19 +46,19 @@ class Progress:
         self._is_live = _is_live(self._stream)
         self._samples: collections.deque[_Sample] = collections.deque()
         self._latest: _Sample | None = None
-        self._mean_return: float | None = None
+        self._headline: str | None = None
         self._shown_at = -math.inf
 
-    def update(self, frames: int, training_steps: int, mean_return: float | None) -> None:
+    def update(self, frames: int, training_steps: int, headline: str | None) -> None:
         """Takes the state of training; call it as often as you like.
 
         Args:
           frames: environment frames so far, those before a restart included.
           training_steps: updates of the network so far.
-          mean_return: undiscounted, of the last episodes; None before the first has ended.
+          headline: how well it does, in a few words; None while that is not known.
         """
         self._latest = _Sample(self._clock(), frames, training_steps)
-        self._mean_return = mean_return
+        self._headline = headline
         self._add_to_window(self._latest)
         interval = LIVE_SECONDS if self._is_live else PLAIN_SECONDS
         if self._latest.time - self._shown_at >= interval:
@@ -103,7 +103,7 @@ class Progress:
             f" {frames / self._total_frames:.1%}",
             f"{_or_dash(frame_rate, format_count)} frames/s",
             f"{_or_dash(step_rate, format_count)} updates/s",
-            f"return {_or_dash(self._mean_return, '{:.2f}'.format)}",
+            self._headline or "return -",
             f"{_or_dash(seconds_left, format_duration)} left",
         )
         return ", ".join(parts)

@@ -44,6 +44,22 @@ def test_spec(game: str, num_actions: int) -> None:
     assert spec(AtariSettings(game=game, num_action_repeats=2)).frames_per_step == 2
 
 
+def test_button_is_ignored_where_the_engine_has_none() -> None:
+    """ALE knows 9 of the 18 actions in Skiing."""
+    settings = AtariSettings(game="Skiing", full_action_space=True, max_random_noops=0)
+    assert spec(settings).num_actions == 18
+    env = make_environments(settings, [0, 0])
+    env.reset()
+    right_fire, right = ale_py.Action.RIGHTFIRE.value, ale_py.Action.RIGHT.value
+    for _ in range(30):
+        observation = env.step(np.array([right_fire, right], np.int32)).observation
+        np.testing.assert_array_equal(observation[0], observation[1])
+    for _ in range(10):
+        observation = env.step(np.array([ale_py.Action.LEFT.value, right], np.int32)).observation
+    assert (observation[0] != observation[1]).any()
+    env.close()
+
+
 @pytest.mark.parametrize("full_action_space", [False, True])
 def test_environments_take_the_actions_of_their_spec(full_action_space: bool) -> None:
     settings = AtariSettings(full_action_space=full_action_space)
@@ -211,3 +227,21 @@ def test_domain() -> None:
     assert DOMAIN.settings is AtariSettings
     assert DOMAIN.spec is spec
     assert DOMAIN.make_environments is make_environments
+
+
+def test_games_of_one_run_need_the_same_actions() -> None:
+    message = r"^--game=Pong,Breakout: Pong and Breakout have different actions; .*--full_action_sp"
+    with pytest.raises(UserError, match=message):
+        spec(AtariSettings(game="Pong,Breakout"))
+    assert (
+        spec(AtariSettings(game="Pong,Tennis,Breakout", full_action_space=True)).num_actions == 18
+    )
+    assert spec(AtariSettings(game="atari57", full_action_space=True)).num_actions == 18
+
+
+def test_each_game_is_a_task() -> None:
+    settings = AtariSettings(game="Pong,Breakout", num_action_repeats=3)
+    assert DOMAIN.tasks(settings) == {
+        "Pong": AtariSettings(game="Pong", num_action_repeats=3),
+        "Breakout": AtariSettings(game="Breakout", num_action_repeats=3),
+    }

@@ -2,7 +2,7 @@ import ale_py
 import gymnasium
 import pytest
 
-from atari.games import ATARI_57, rom_id
+from atari.games import ATARI_57, game_names, rom_id
 from seed_rl.errors import UserError
 
 
@@ -32,3 +32,21 @@ def test_unknown_game_without_near_miss_says_what_is_expected() -> None:
         UserError, match=r"^--game=xyzzy: .* expected a name like Pong or MsPacman\.$"
     ):
         rom_id("xyzzy")
+
+
+@pytest.mark.parametrize(
+    ("games", "names"),
+    [
+        ("Pong", ("Pong",)),
+        ("Pong,Breakout", ("Pong", "Breakout")),
+        ("MsPacman, Pong", ("MsPacman", "Pong")),
+        ("atari57", ATARI_57),
+    ],
+)
+def test_lists_of_games(games: str, names: tuple[str, ...]) -> None:
+    assert game_names(games) == names
+
+
+def test_a_game_twice() -> None:
+    with pytest.raises(UserError, match=r"^--game: expected each game once, got Pong more than"):
+        game_names("Pong,Breakout,Pong")

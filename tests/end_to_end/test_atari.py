@@ -34,6 +34,12 @@ RUNS = {
         "--replay_buffer_size=100",
         "--replay_buffer_min_size=10",
     ],
+    "vtrace on two games": [
+        "vtrace",
+        "--game=Pong,Breakout",
+        "--full_action_space",
+        "--num_eval_envs=1",
+    ],
     "vtrace in bfloat16": ["vtrace", "--precision=bfloat16", "--torso=deep"],
 }
 every_run = pytest.mark.parametrize("trained", RUNS, indirect=True)
@@ -63,7 +69,7 @@ class Trained(NamedTuple):
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     agent, *flags = RUNS[request.param]
     directory = tmp_path_factory.mktemp("atari")
-    flags += [*SMALL, f"--server_address=unix:{directory}/learner"]
+    flags = [*SMALL, *flags, f"--server_address=unix:{directory}/learner"]
     command = main_program(f"atari.{agent}_main", *flags)
     with (
         Program(directory / "learner.log", *command, f"--logdir={directory}/logdir") as learner,
@@ -110,8 +116,21 @@ def test_policy_is_there_and_acts(trained: Trained) -> None:
     state = policy.initial_state(2)
     action, next_state = policy.act(zeros, zeros * 0.0, zeros + 1.0, frames, zeros, state)
     assert action.dtype == tf.int32
-    assert set(action.numpy()) <= set(range(6))
+    assert set(action.numpy()) <= set(range(18))
     assert [x.shape for x in next_state] == [x.shape for x in state]
+
+
+@pytest.mark.parametrize("trained", ["vtrace on two games"], indirect=True)
+def test_returns_are_told_of_each_game(trained: Trained) -> None:
+    by_tag = scalars(trained.logdir)
+    num_episodes = {tag: len(by_tag[f"training/return/{tag}"]) for tag in ("Pong", "Breakout")}
+    assert sum(num_episodes.values()) == len(by_tag["training/return"])
+    # Three environments are trained on: two play Pong, and all episodes have the same length.
+    assert num_episodes["Pong"] > num_episodes["Breakout"] > 0
+    assert len(by_tag["evaluation/return/Pong"]) == len(by_tag["evaluation/return"]) > 0
+    assert "evaluation/return/Breakout" not in by_tag
+    for name in "mean", "median", "mean_capped", "median_capped":
+        assert by_tag[f"training/human_normalized_{name}"]
 
 
 @pytest.mark.parametrize("trained", ["r2d2"], indirect=True)

@@ -84,7 +84,12 @@ class LearnerEnd:
     def serve(self) -> None:
         """Serves with a new server, over the tables that are there."""
         self.close()
-        settings = {"environment": dataclasses.asdict(SETTINGS), "num_envs": NUM_ENVS, "seed": 0}
+        settings = {
+            "environment": dataclasses.asdict(SETTINGS),
+            "num_training_envs": NUM_ENVS,
+            "num_eval_envs": 0,
+            "seed": 0,
+        }
         self._server = Server([self._address], settings)
         self._server.bind(self._function, name="inference", max_batch_size=NUM_ENVS)
         self._server.start()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from signal import SIGINT, SIGTERM
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -37,6 +37,12 @@ print(sorted({"tensorflow", "tf_keras", "tf_agents"} & set(sys.modules)))
 """
 
 
+def settings_for(environment: dict[str, int], num_envs: int, seed: int = 0) -> dict[str, Any]:
+    """What a learner without evaluation environments tells its actors."""
+    counts = {"num_training_envs": num_envs, "num_eval_envs": 0}
+    return {"environment": environment, "seed": seed, **counts}
+
+
 class Request(NamedTuple):
     env_ids: np.ndarray
     run_ids: np.ndarray
@@ -63,7 +69,7 @@ class Recorder:
             return tf.ones_like(env_ids)
 
         environment = {"rows": rows, "columns": COLUMNS}
-        settings = {"environment": environment, "num_envs": num_envs, "seed": seed}
+        settings = settings_for(environment, num_envs, seed)
         self._server = Server([address], settings)
         self._server.bind(inference, max_batch_size=num_envs)
         self._server.start()
@@ -248,8 +254,7 @@ def test_method_that_takes_something_else(address: str, threads: ThreadPoolExecu
         return env_ids
 
     environment = {"rows": 3, "columns": COLUMNS}
-    settings = {"environment": environment, "num_envs": 2, "seed": 0}
-    with Server([address], settings) as server:
+    with Server([address], settings_for(environment, num_envs=2)) as server:
         server.bind(inference, max_batch_size=2)
         server.start()
         with pytest.raises(

@@ -63,7 +63,7 @@ def test_file_gets_a_plain_line_every_ten_seconds(clock):
     for second in range(31):
         clock.now = 100.0 + second
         progress.update(
-            frames=1_000_000 + 2_000 * second, training_steps=second // 2, mean_return=None
+            frames=1_000_000 + 2_000 * second, training_steps=second // 2, headline=None
         )
     lines = file.getvalue().splitlines(keepends=True)
     assert len(lines) == 4
@@ -82,7 +82,7 @@ def test_rates_forget_what_is_older_than_the_window(clock):
     for second in range(1, 41):  # 100 frames/s for 20 s, then 300
         clock.now = 100.0 + second
         frames = 100 * second + 200 * max(0, second - 20)
-        progress.update(frames, second, -0.5)
+        progress.update(frames, second, "return -0.50")
     rates = [re.search(r"(\S+) frames/s", line)[1] for line in file.getvalue().splitlines()]
     assert rates == ["-", "100", "100", "300", "300"]
     assert "return -0.50" in file.getvalue()
@@ -91,9 +91,9 @@ def test_rates_forget_what_is_older_than_the_window(clock):
 def test_frames_of_before_a_restart_do_not_count_for_the_rate(clock):
     file = io.StringIO()
     progress = Progress(10_000, file, clock)
-    progress.update(5_000, 100, 1.0)
+    progress.update(5_000, 100, "return 1.00")
     clock.now += 10
-    progress.update(5_500, 110, 1.0)
+    progress.update(5_500, 110, "return 1.00")
     assert "50 frames/s, 1 updates/s, return 1.00, 1m30s left" in file.getvalue()
 
 
@@ -141,7 +141,7 @@ def test_close_leaves_the_latest_state_as_a_whole_line(clock, terminal):
     progress = Progress(10_000, terminal.stream, clock)
     progress.update(9_000, 0, None)
     clock.now += 0.25
-    progress.update(10_000, 1, 20.5)
+    progress.update(10_000, 1, "return 20.50")
     terminal.read()
     progress.close()
     assert terminal.read() == (

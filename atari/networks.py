@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from agents.blocks import torsos
 from agents.blocks.lstm import ResettingLSTM
@@ -34,10 +33,8 @@ def _recurrent(
     head: tf.Module, spec: EnvironmentSpec, settings: NetworkSettings, dtype: tf.DType
 ) -> Network:
     assert isinstance(spec.observation, ArraySpec)
-    mixed = dtype == tf.bfloat16
-    policy = tf_keras.mixed_precision.Policy("mixed_bfloat16" if mixed else "float32")
     network = RecurrentNetwork(
-        torso=_TORSOS[settings.torso](policy),
+        torso=_TORSOS[settings.torso](torsos.dtype_policy(dtype)),
         head=head,
         num_actions=spec.num_actions,
         core=ResettingLSTM(settings.lstm_size, dtype),

@@ -1,7 +1,6 @@
 """Image torsos: from uint8 images [N, H, W, C] to float32 features [N, F].
 
-All take a Keras dtype policy: `float32`, or `mixed_bfloat16` for products in bfloat16 with float32
-weights.
+All take a Keras dtype policy, see `dtype_policy`.
 
 Weights of plain stacks of rectified layers start orthogonal with gain sqrt(2) (Saxe et al., arXiv
 1312.6120), so that what differs between images reaches the features: under Keras's default, Pong's
@@ -18,6 +17,12 @@ import tensorflow as tf
 import tf_keras
 
 DTypePolicy: TypeAlias = tf_keras.mixed_precision.Policy
+
+
+def dtype_policy(compute_dtype: tf.DType) -> DTypePolicy:
+    """Products in float32 or bfloat16, weights in float32."""
+    mixed = compute_dtype == tf.bfloat16
+    return tf_keras.mixed_precision.Policy("mixed_bfloat16" if mixed else "float32")
 
 
 def _rectified() -> tf_keras.initializers.Initializer:

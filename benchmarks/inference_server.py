@@ -16,7 +16,7 @@ from seed_rl.grpc.server import Server
 from seed_rl.inference import CentralInference
 from seed_rl.learner import LearnerConfig
 from seed_rl.network_copies import NetworkCopies
-from seed_rl.trajectories import TimeStep
+from seed_rl.trajectories import EnvironmentStep
 
 import tensorflow as tf  # isort: skip
 from absl import flags  # isort: skip
@@ -54,7 +54,9 @@ class Meter(tf.Module):
         """The same function, being watched."""
 
         @tf.function(input_signature=function.input_signature, autograph=False)
-        def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
+        def inference(
+            env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: EnvironmentStep
+        ) -> tf.Tensor:
             start = tf.timestamp()
             with tf.control_dependencies([start]):
                 actions = function(env_ids, run_ids, time_step)

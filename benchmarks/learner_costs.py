@@ -25,7 +25,7 @@ from seed_rl.inference import CentralInference, unroll_spec
 from seed_rl.learner import LearnerConfig
 from seed_rl.network_copies import NetworkCopies
 from seed_rl.training import Updater
-from seed_rl.trajectories import StepType, Unroll, time_step_spec
+from seed_rl.trajectories import StepType, Unroll, environment_step_spec
 
 import tensorflow as tf  # isort: skip
 from absl import flags  # isort: skip
@@ -81,7 +81,7 @@ def _inference_cost(
         algorithm, config.spec, settings.num_training_envs, settings.num_eval_envs, rows
     )
     function = inference.make_function(copies.policies()[0])
-    time_step = _zeros(time_step_spec(config.spec), rows)
+    time_step = _zeros(environment_step_spec(config.spec), rows)
     time_step = time_step._replace(step_type=tf.fill([rows], int(StepType.MID)))
     run_ids = tf.ones([rows], tf.int64)
     first_ids = itertools.count(step=rows)

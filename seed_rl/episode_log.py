@@ -14,7 +14,7 @@ _ALL = ""  # in the place of a task: all of them together
 
 
 class EpisodeLog:
-    """Keeps the last 100 returns of training and of evaluation, of each task and of all together.
+    """Keeps the last 100 returns and scores, of training and evaluation, of each task and of all.
 
     Args:
       num_training_envs: environments with ids from this on are evaluation ones.
@@ -37,28 +37,33 @@ class EpisodeLog:
         }
         self._episode_frequency = episode_frequency
         self._counts = collections.Counter[str]()
-        self._returns = collections.defaultdict[tuple[str, str], collections.deque[float]](
+        self._recent = collections.defaultdict[tuple[str, str, str], collections.deque[float]](
             lambda: collections.deque(maxlen=_RECENT_EPISODES)
         )
 
-    def add(self, env_id: int, episode_return: float, length: int) -> dict[str, float]:
-        """Takes in an ended episode.
+    def add(
+        self, env_id: int, episode_return: float, length: int, score: float | None = None
+    ) -> dict[str, float]:
+        """Takes in an ended episode; score is None in domains without.
 
         Returns:
-          Scalars to write, by tag: return, length and mean_return of `training` or `evaluation`,
-          and in a run with several tasks also of the episode's task, and the human-normalised
-          scores once there is an episode of every task that has one. Nothing if it is not this
-          episode's turn.
+          Scalars to write, by tag: return, length and mean_return (and score and mean_score) of
+          `training` or `evaluation`, and in a run with several tasks also of the episode's task,
+          and the human-normalised scores once there is an episode of every task that has one.
+          Nothing if it is not this episode's turn.
         """
         kind = "training" if env_id < self._num_training_envs else "evaluation"
         task = self._tasks[task_number(env_id, self._num_training_envs, len(self._tasks))]
-        scalars = {}
+        values = {"return": episode_return} | ({} if score is None else {"score": score})
+        scalars: dict[str, float] = {}
         for part in (_ALL,) if self._is_single else (_ALL, task):
-            self._returns[kind, part].append(episode_return)
             end = f"/{part}" if part else ""
-            scalars[f"{kind}/return{end}"] = episode_return
             scalars[f"{kind}/length{end}"] = length
-            scalars[f"{kind}/mean_return{end}"] = statistics.fmean(self._returns[kind, part])
+            for name, value in values.items():
+                recent = self._recent[kind, name, part]
+                recent.append(value)
+                scalars[f"{kind}/{name}{end}"] = value
+                scalars[f"{kind}/mean_{name}{end}"] = statistics.fmean(recent)
         for name, value in self._human_normalized(kind).items():
             scalars[f"{kind}/human_normalized_{name}"] = value
         self._counts[kind] += 1
@@ -67,13 +72,17 @@ class EpisodeLog:
     def headline(self) -> str | None:
         """How training goes, in a few words; None before there is anything to say.
 
-        With several tasks that have human scores, the median of those; else the mean return.
+        With several tasks that have human scores, the median of those; else the mean return, and
+        the mean score where there are scores.
         """
         if not self._is_single and self._human_scores:
             scores = self._human_normalized("training")
             return f"median human-normalised {scores['median']:.1f}%" if scores else None
-        returns = self._returns["training", _ALL]
-        return f"return {statistics.fmean(returns):.2f}" if returns else None
+        recent = {name: self._recent["training", name, _ALL] for name in ("return", "score")}
+        means = [
+            f"{name} {statistics.fmean(values):.2f}" for name, values in recent.items() if values
+        ]
+        return ", ".join(means) or None
 
     @property
     def _is_single(self) -> bool:
@@ -82,7 +91,7 @@ class EpisodeLog:
     def _human_normalized(self, kind: str) -> dict[str, float]:
         if self._is_single or not self._human_scores:
             return {}
-        returns = {task: self._returns[kind, task] for task in self._human_scores}
+        returns = {task: self._recent[kind, "return", task] for task in self._human_scores}
         if not all(returns.values()):
             return {}
         means = {task: statistics.fmean(values) for task, values in returns.items()}

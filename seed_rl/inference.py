@@ -16,7 +16,14 @@ from seed_rl.algorithm import Algorithm
 from seed_rl.episodes import EpisodeStatistics
 from seed_rl.network import Network
 from seed_rl.queues import StructuredQueue
-from seed_rl.trajectories import PolicyStep, TimeStep, Unroll, time_step_spec
+from seed_rl.trajectories import (
+    EnvironmentStep,
+    PolicyStep,
+    TimeStep,
+    Unroll,
+    environment_step_spec,
+    time_step_spec,
+)
 from seed_rl.types import EnvironmentSpec
 from seed_rl.unrolls import EnvironmentTable, UnrollStore
 
@@ -91,7 +98,7 @@ class CentralInference(tf.Module):
                 step_spec, num_training_envs, algorithm.steps_per_unroll, algorithm.overlap
             )
             self.unrolls = StructuredQueue(unroll_spec(algorithm, spec), queue_capacity)
-            self.episodes = EpisodeStatistics(self._num_envs)
+            self.episodes = EpisodeStatistics(self._num_envs, spec.has_score)
             self.steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="environment_steps")
             self.policy_version = tf.Variable(0, dtype=tf.int64, trainable=False)
             self._load = tf.Variable([0, 0], dtype=tf.int64, trainable=False)  # batches, rows
@@ -105,21 +112,24 @@ class CentralInference(tf.Module):
             ids [N] to a PolicyStep; it runs the device's copy of the network.
 
         Returns:
-          A tf.function (env_ids int32 [N], run_ids int64 [N], TimeStep [N, ...]) -> actions int32
-          [N]. A run id that is new for an environment says that its actor has started afresh.
+          A tf.function (env_ids int32 [N], run_ids int64 [N], EnvironmentStep [N, ...]) -> actions
+          int32 [N]. A run id that is new for an environment says that its actor has started afresh.
         """
 
         @tf.function(
             input_signature=(
                 tf.TensorSpec([None], tf.int32, "env_ids"),
                 tf.TensorSpec([None], tf.int64, "run_ids"),
-                time_step_spec(self._spec, outer_dims=(None,)),
+                environment_step_spec(self._spec, outer_dims=(None,)),
             ),
             autograph=False,
         )
-        def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
+        def inference(
+            env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: EnvironmentStep
+        ) -> tf.Tensor:
+            *fields, score = time_step
             with tf.device(_HOST):  # the policy alone leaves it
-                return self._advance(policy, env_ids, run_ids, time_step)
+                return self._advance(policy, env_ids, run_ids, TimeStep(*fields), score)
 
         return inference
 
@@ -132,7 +142,12 @@ class CentralInference(tf.Module):
         return self._batch_size
 
     def _advance(
-        self, policy: Policy, env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep
+        self,
+        policy: Policy,
+        env_ids: tf.Tensor,
+        run_ids: tf.Tensor,
+        time_step: TimeStep,
+        score: Any,
     ) -> tf.Tensor:
         """Takes one time step of some environments; returns their actions."""
         self._load.assign_add([1, tf.size(env_ids, tf.int64)])
@@ -147,7 +162,7 @@ class CentralInference(tf.Module):
 
         self._state.write(env_ids, policy_step.state)
         self._action.write(env_ids, policy_step.action)
-        self.episodes.update(env_ids, is_new_run, time_step)
+        self.episodes.update(env_ids, is_new_run, time_step, score)
         step = Unroll(
             initial_state=state,
             time_step=time_step,

@@ -198,7 +198,7 @@ class Learner:
         """Takes in the episodes that have ended and brings the live line up to date."""
         ended = self._inference.episodes.ended
         if count := ended.size():
-            columns = (field.numpy().tolist() for field in ended.dequeue_many(count))
+            columns = [x.numpy().tolist() for x in tf.nest.flatten(ended.dequeue_many(count))]
             for episode in zip(*columns, strict=True):
                 self._summaries.write(self._episodes.add(*episode), self.frames)
         self._progress.update(self.frames, int(self._training_step), self._episodes.headline())

@@ -77,7 +77,7 @@ class _Interleaved:
         return TimeStep(*(self._interleave(fields) for fields in zip(*steps, strict=True)))
 
     def _interleave(self, parts: Sequence[Any]) -> Any:
-        """One structure of arrays [N, ...] from each part's."""
+        """One structure of arrays [N, ...] from each part's; () where they have none."""
         if isinstance(parts[0], Mapping):
             return {name: self._interleave([part[name] for part in parts]) for name in parts[0]}
-        return np.concatenate(parts)[self._order]
+        return np.concatenate(parts)[self._order] if isinstance(parts[0], np.ndarray) else ()

@@ -13,12 +13,15 @@ from tf_agents.trajectories.policy_step import PolicyStep
 from tf_agents.trajectories.time_step import StepType, TimeStep
 
 from seed_rl.types import ArraySpec, EnvironmentSpec
+from seed_rl.types import TimeStep as EnvironmentStep
 
 __all__ = [
+    "EnvironmentStep",
     "PolicyStep",
     "StepType",
     "TimeStep",
     "Unroll",
+    "environment_step_spec",
     "experience_mask",
     "merge_outer",
     "time_step_spec",
@@ -61,6 +64,14 @@ def time_step_spec(spec: EnvironmentSpec, outer_dims: tuple[int | None, ...] = (
         discount=tf.TensorSpec(outer_dims, tf.float32, "discount"),
         observation=tf.nest.map_structure(with_outer, spec.observation),
     )
+
+
+def environment_step_spec(
+    spec: EnvironmentSpec, outer_dims: tuple[int | None, ...] = ()
+) -> EnvironmentStep:
+    """TensorSpecs of what an actor sends: a time step, and a score where the domain has one."""
+    score = tf.TensorSpec(outer_dims, tf.float32, "score") if spec.has_score else ()
+    return EnvironmentStep(*time_step_spec(spec, outer_dims))._replace(score=score)
 
 
 def zeros_like_spec(spec: Any) -> Any:

@@ -19,7 +19,7 @@ class StepType(enum.IntEnum):
 
 
 class TimeStep(NamedTuple):
-    """What an environment shows after a reset or an action: the NumPy twin of TF-Agents' TimeStep.
+    """What an environment shows after a reset or an action: as TF-Agents' TimeStep, and a score.
 
     The leading dimension of every field is the environment, N.
 
@@ -30,12 +30,15 @@ class TimeStep(NamedTuple):
         elsewhere, so that a truncated episode (LAST with discount 1) is bootstrapped.
       observation: array or nested structure of arrays [N, ...]; at LAST the episode's true final
         one.
+      score: float32 [N], what the reward would be without shaping, which the statistics tell apart;
+        () in domains whose rewards are not shaped.
     """
 
     step_type: np.ndarray
     reward: np.ndarray
     discount: np.ndarray
     observation: Any
+    score: Any = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +61,10 @@ class EnvironmentSpec:
       observation: an ArraySpec or a mapping of names to them: one environment's observation.
       num_actions: size of the discrete action set.
       frames_per_step: engine frames that one step takes (the action repeat).
+      has_score: whether time steps have a score beside the reward.
     """
 
     observation: ArraySpec | Mapping[str, ArraySpec]
     num_actions: int
     frames_per_step: int = 1
+    has_score: bool = False

@@ -20,7 +20,7 @@ from agents.vtrace.head import ActorCriticHead
 from agents.vtrace.settings import VTraceSettings
 from seed_rl.algorithm import Algorithm
 from seed_rl.network import Network, build
-from seed_rl.trajectories import TimeStep, Unroll
+from seed_rl.trajectories import EnvironmentStep, TimeStep, Unroll
 from seed_rl.types import ArraySpec, EnvironmentSpec, StepType
 
 NUM_ACTIONS = 4
@@ -169,7 +169,7 @@ def play(function: Callable[..., Any], steps: TimeStep, run_id: int = 1) -> np.n
     env_ids = tf.range(batch_size)
     run_ids = tf.fill([batch_size], np.int64(run_id))
     inputs = [tf.nest.map_structure(lambda x, t=t: tf.constant(x[t]), steps) for t in range(length)]
-    return np.stack([function(env_ids, run_ids, step).numpy() for step in inputs])
+    return np.stack([function(env_ids, run_ids, EnvironmentStep(*step)).numpy() for step in inputs])
 
 
 def assign(target: tf.Module, source: tf.Module) -> None:

@@ -27,7 +27,7 @@ def play(settings: AtariSettings, seeds: Sequence[int], num_steps: int) -> TimeS
 
 
 def assert_equal(one: TimeStep, other: TimeStep) -> None:
-    for field, other_field in zip(one, other, strict=True):
+    for field, other_field in zip(one[:4], other[:4], strict=True):
         np.testing.assert_array_equal(field, other_field)
 
 

@@ -11,7 +11,7 @@ from benchmarks.inference_server import Meter, Work
 from benchmarks.load import Measurement
 from benchmarks.scale import Line, ScaleSettings
 from seed_rl.errors import UserError
-from seed_rl.trajectories import TimeStep, time_step_spec
+from seed_rl.trajectories import EnvironmentStep, environment_step_spec
 from seed_rl.types import ArraySpec, EnvironmentSpec
 
 LINE = Line(
@@ -69,7 +69,7 @@ def test_rows_that_the_learner_counts_are_those_that_clients_were_answered() -> 
 
 
 def test_a_meter_counts_what_a_function_does() -> None:
-    spec = time_step_spec(EnvironmentSpec(ArraySpec.of((2,), np.uint8), 3), (None,))
+    spec = environment_step_spec(EnvironmentSpec(ArraySpec.of((2,), np.uint8), 3), (None,))
 
     @tf.function(
         input_signature=(
@@ -78,7 +78,7 @@ def test_a_meter_counts_what_a_function_does() -> None:
             spec,
         )
     )
-    def function(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
+    def function(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: EnvironmentStep) -> tf.Tensor:
         return env_ids * 2
 
     meter = Meter()

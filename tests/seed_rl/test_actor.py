@@ -64,7 +64,7 @@ class Recorder:
 
         @tf.function(input_signature=[env_ids, run_ids, TimeStep(step_type, number, number, board)])
         def inference(env_ids: tf.Tensor, run_ids: tf.Tensor, time_step: TimeStep) -> tf.Tensor:
-            step_type, reward, _, observation = time_step
+            step_type, reward, _, observation, _ = time_step
             self._requests.enqueue([env_ids, run_ids, step_type, reward, observation])
             return tf.ones_like(env_ids)
 

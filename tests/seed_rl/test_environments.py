@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from seed_rl.environments import RETURN_ENDED, GymnasiumVector, VectorEnvironment, vectorize
+from seed_rl.environments import RETURN_ENDED, SCORE, GymnasiumVector, VectorEnvironment, vectorize
 from seed_rl.types import StepType, TimeStep
 
 FIRST, MID, LAST = StepType.FIRST, StepType.MID, StepType.LAST
@@ -114,3 +114,24 @@ def test_other_autoreset_modes_are_refused() -> None:
     env = gymnasium.vector.SyncVectorEnv([Counter], autoreset_mode=mode)
     with pytest.raises(ValueError, match="NEXT_STEP"):
         GymnasiumVector(env, [1])
+
+
+def test_scores_come_from_the_info_and_are_0_at_first() -> None:
+    class Shaped(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0, 1, (1,), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict]:
+            return np.zeros(1, np.float32), 0.5, bool(action), False, {SCORE: 3 * action}
+
+    env = vectorize(Shaped, [0, 1], has_score=True)
+    assert env.reset().score.tolist() == [0, 0]
+    step = env.step(np.array([1, 0]))
+    assert (step.score.tolist(), step.reward.tolist()) == ([3, 0], [0.5, 0.5])
+    assert step.score.dtype == np.float32
+    assert env.step(np.array([1, 1])).score.tolist() == [0, 3]
+    assert env.step(np.array([0, 0])).score.tolist() == [0, 0]
+    assert vectorize(Shaped, [0]).reset().score == ()

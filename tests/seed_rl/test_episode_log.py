@@ -76,3 +76,17 @@ def test_a_single_task_is_told_as_it_is() -> None:
         f"training/{name}" for name in ("return", "length", "mean_return")
     }
     assert log.headline() == "return 1.00"
+
+
+def test_scores_are_told_apart_from_returns() -> None:
+    log = EpisodeLog(num_training_envs=2)
+    assert log.headline() is None
+    log.add(0, 2.0, 10, score=1.0)
+    assert log.add(1, 0.5, 20, score=0.0) == {
+        "training/length": 20,
+        "training/return": 0.5,
+        "training/mean_return": 1.25,
+        "training/score": 0.0,
+        "training/mean_score": 0.5,
+    }
+    assert log.headline() == "return 1.25, score 0.50"

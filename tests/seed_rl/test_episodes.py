@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from seed_rl.episodes import EpisodeStatistics
@@ -25,7 +26,7 @@ def feed(
 
 
 def ended(statistics: EpisodeStatistics) -> list[tuple[float, ...]]:
-    episodes = statistics.ended.dequeue_many(statistics.ended.size())
+    episodes = tf.nest.flatten(statistics.ended.dequeue_many(statistics.ended.size()))
     return [tuple(map(float, each)) for each in zip(*episodes, strict=True)]
 
 
@@ -52,6 +53,14 @@ def test_an_episode_that_a_new_run_broke_off_is_not_told_of() -> None:
     feed(statistics, 0, [(FIRST, 0.0), (MID, 1.0)])
     feed(statistics, 0, [(MID, 1.0), (LAST, 1.0), (FIRST, 0.0), (LAST, 5.0)], new_run=True)
     assert ended(statistics) == [(0, 5, 1)]
+
+
+def test_scores_are_summed_apart_from_rewards() -> None:
+    statistics = EpisodeStatistics(1, has_score=True)
+    for step_type, reward, score in [(FIRST, 0.0, 0.0), (MID, 0.1, 0.0), (LAST, 1.1, 1.0)]:
+        step = TimeStep(tf.constant([int(step_type)]), tf.constant([reward]), tf.ones([1]), ())
+        statistics.update(tf.constant([0]), tf.constant([False]), step, tf.constant([score]))
+    assert ended(statistics) == [(0, pytest.approx(1.2), 2, 1.0)]
 
 
 def test_environments_of_one_batch_do_not_mix() -> None:

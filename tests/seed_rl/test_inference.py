@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from seed_rl.algorithm import Algorithm
 from seed_rl.inference import CentralInference, network_policy, unroll_spec
-from seed_rl.trajectories import TimeStep, Unroll
+from seed_rl.trajectories import EnvironmentStep, TimeStep, Unroll
 from seed_rl.types import StepType
 from tests import tiny
 
@@ -135,7 +135,8 @@ def test_environments_come_in_any_subset_and_order() -> None:
         function = inference.make_function(network_policy(agent, agent.network))
         for t in range(12):
             for group in groups:
-                step = tf.nest.map_structure(lambda x, t=t, group=group: x[t, group], steps)
+                rows = tf.nest.map_structure(lambda x, t=t, group=group: x[t, group], steps)
+                step = EnvironmentStep(*rows)
                 function(tf.constant(group), tf.fill([len(group)], np.int64(1)), step)
         unrolls = all_unrolls(inference)
         order = np.lexsort(unrolls.time_step.reward.numpy().T)
@@ -158,7 +159,8 @@ def test_evaluation_environments_reach_the_statistics_but_no_unroll() -> None:
 
 def test_only_evaluation_environments_in_a_batch() -> None:
     _, inference, function = make(num_training=1, num_eval=2)
-    step = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps_of(FIRST, count=2))
+    rows = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps_of(FIRST, count=2))
+    step = EnvironmentStep(*rows)
     actions = function(tf.constant([1, 2]), tf.fill([2], np.int64(5)), step)
     assert actions.shape == (2,)
     assert inference.unrolls.size() == 0
@@ -216,7 +218,8 @@ def test_closing_the_queue_lets_the_held_call_fail() -> None:
 
 def test_rows_of_a_wrong_shape_are_refused() -> None:
     _, _, function = make(num_training=1)
-    step = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps_of(FIRST))
+    rows = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps_of(FIRST))
+    step = EnvironmentStep(*rows)
     with pytest.raises((TypeError, ValueError)):
         function(
             tf.constant([0]),
@@ -227,7 +230,7 @@ def test_rows_of_a_wrong_shape_are_refused() -> None:
 
 def _call(function: Any, env_ids: list[int], run_ids: list[int], steps: TimeStep) -> np.ndarray:
     """One call with one time step [N] of each row."""
-    step = tf.nest.map_structure(lambda x: tf.constant(x[0]), steps)
+    step = EnvironmentStep(*tf.nest.map_structure(lambda x: tf.constant(x[0]), steps))
     return function(tf.constant(env_ids), tf.constant(run_ids, tf.int64), step).numpy()
 
 

@@ -89,7 +89,8 @@ def open_level_cache(directory: str) -> LevelCache:
 class LocalStore:
     """Files in a directory of this machine, or one that machines share.
 
-    They are spread over 256 directories, since some file systems slow down where there are many.
+    They are spread over 256 directories, since some file systems slow down where there are many. A
+    process that is killed while it writes leaves a file *.new there, which nobody reads.
     """
 
     def __init__(self, directory: Path):

@@ -214,6 +214,26 @@ def test_interrupted_copies_leave_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.glob("fetched*"))
 
 
+def test_writes_of_the_same_entry_may_overlap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, fetched = open_level_cache(str(tmp_path / "cache")), tmp_path / "fetched.pk3"
+    slow, fast = make_map(tmp_path / "slow.pk3", b"slow"), make_map(tmp_path / "fast.pk3", b"fast")
+    seen = []
+
+    def write_the_other(file: int) -> None:
+        monkeypatch.undo()
+        cache.write(KEY, str(fast))
+        assert cache.fetch(KEY, str(fetched))
+        seen.append(fetched.read_bytes())
+
+    monkeypatch.setattr(os, "fsync", write_the_other)
+    cache.write(KEY, str(slow))
+    assert seen == [fast.read_bytes()]
+    assert cache.fetch(KEY, str(fetched))
+    assert fetched.read_bytes() == slow.read_bytes()
+
+
 def test_no_error_reaches_the_engine(tmp_path: Path) -> None:
     class Broken:
         def read(self, name: str, path: Path) -> None:

@@ -103,6 +103,14 @@ def test_padding_behind_the_last_word_changes_nothing() -> None:
     np.testing.assert_allclose(short[1], read(reader, [9])[0], rtol=1e-6)
 
 
+def test_features_are_the_lstms_output_at_the_last_word() -> None:
+    reader = InstructionReader(tf.float32)
+    features = read(reader, [3, 1, 2, 0])
+    words = reader._embedding(tf.constant([[3], [1], [2]]))
+    _, last = reader._lstm(words, tf.zeros([3, 1], tf.bool), reader._lstm.initial_state(1))
+    np.testing.assert_allclose(features, last.hidden, rtol=1e-6)
+
+
 def test_every_word_counts_and_so_does_their_order() -> None:
     reader = InstructionReader(tf.float32)
     rows = [[1, 2, 3], [4, 2, 3], [1, 4, 3], [1, 2, 4], [2, 1, 3], [1, 2, 0]]

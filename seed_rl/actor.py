@@ -10,6 +10,7 @@ import dataclasses
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -90,14 +91,26 @@ def environment_seed(seed: int, env_id: int) -> int:
     return int(np.random.SeedSequence([seed, env_id]).generate_state(1)[0] >> 1)
 
 
-def exit_on_signals() -> None:
+def exit_on_signals(clean_up: Callable[[], None] = lambda: None) -> None:
     """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save.
 
     At once, not by an exception: raised in the middle of gRPC's Python code, it leaves a connection
     whose end the interpreter's exit waits for forever.
+
+    Args:
+      clean_up: called before, between any two instructions of the main thread, and a second time
+        if a second signal comes meanwhile.
     """
+
+    def end(number: int, frame: object) -> None:
+        del number, frame
+        try:
+            clean_up()
+        finally:
+            os._exit(0)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: os._exit(0))
+        signal.signal(number, end)
 
 
 def _interact(client: Client, env_ids: np.ndarray, environments: VectorEnvironment) -> NoReturn:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from absl import app, flags, logging
 
-from seed_rl import actor
+from seed_rl import actor, scratch
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
 from seed_rl.errors import USER_ERROR_MARK, UserError
@@ -89,9 +89,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
             raise UserError(f"Expected flags only, got {argv[1]!r} behind or between them.")
         _check_address(settings[RunSettings])
         if settings[RunSettings].run_mode == "actor":
-            actor.exit_on_signals()
-            address = settings[RunSettings].server_address
-            actor.run(address, settings[actor.ActorSettings], experiment.domain)
+            _run_actor(experiment, settings)
         else:
             _run_learner(experiment, settings)
     except UserError as error:
@@ -138,6 +136,13 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
         tasks=tasks,
         human_scores=experiment.domain.human_scores,
     )
+
+
+def _run_actor(experiment: Experiment, settings: Settings) -> None:
+    address = settings[RunSettings].server_address
+    with scratch.temporary_folder() as folder:
+        actor.exit_on_signals(clean_up=lambda: scratch.remove(folder))
+        actor.run(address, settings[actor.ActorSettings], experiment.domain)
 
 
 def _run_learner(experiment: Experiment, settings: Settings) -> None:

@@ -15,8 +15,12 @@ from seed_rl.main import Experiment, RunSettings
 from tests.end_to_end.processes import REPOSITORY, assert_refused, main_program, run
 
 SHARED = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
-MAINS = ["atari.vtrace_main", "atari.r2d2_main", "catch.vtrace_main", "catch.r2d2_main"]
-FLAGFILES = sorted((REPOSITORY / "atari" / "flags").glob("*.flags"))
+MAINS = [
+    f"{domain}.{agent}_main"
+    for domain in ("atari", "catch", "dmlab")
+    for agent in ("vtrace", "r2d2")
+]
+FLAGFILES = sorted(REPOSITORY.glob("*/flags/*.flags"))
 
 
 @pytest.mark.parametrize("main", MAINS)
@@ -35,16 +39,17 @@ def test_help_explains_every_flag_without_tensorflow(main: str, tmp_path: Path) 
             assert f"(default: '{text}')" in shown[field.name]
 
 
-@pytest.mark.parametrize("file", FLAGFILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FLAGFILES, ids=lambda file: f"{_domain(file)}-{file.name}")
 def test_named_experiments_parse(file: Path, tmp_path: Path) -> None:
     agent = file.name.split("_")[0]
     flags = [f"--flagfile={file}", "--only_check_args"]
-    finished = run(tmp_path / "log", *main_program(f"atari.{agent}_main", *flags))
+    finished = run(tmp_path / "log", *main_program(f"{_domain(file)}.{agent}_main", *flags))
     assert finished.code == 0, finished.output
 
 
-def test_both_agents_have_named_experiments() -> None:
-    assert {file.name.split("_")[0] for file in FLAGFILES} == {"r2d2", "vtrace"}
+def test_what_has_named_experiments() -> None:
+    found = {(_domain(file), file.name.split("_")[0]) for file in FLAGFILES}
+    assert found == {("atari", "r2d2"), ("atari", "vtrace"), ("dmlab", "vtrace")}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +95,10 @@ def test_flags_that_do_not_parse(flag: str, parts: list[str], tmp_path: Path) ->
 def test_flags_that_cannot_be_followed(flags: str, parts: list[str], tmp_path: Path) -> None:
     command = main_program("atari.r2d2_main", f"--logdir={tmp_path}/logdir", *flags.split())
     assert_refused(run(tmp_path / "log", *command), *parts)
+
+
+def _domain(flagfile: Path) -> str:
+    return flagfile.parents[1].name
 
 
 def _fields(experiment: Experiment) -> list[dataclasses.Field]:

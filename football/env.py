@@ -37,8 +37,8 @@ class FootballSettings:
     )
     reward_experiment: str = setting(
         "scoring",
-        "'scoring' (1 for a goal, -1 for the opponent's), or 'scoring,checkpoints', which also pays "
-        "0.1 for each of ten steps that the ball is carried towards the opponent's goal.",
+        "'scoring' (1 for a goal, -1 for the opponent's), or 'scoring,checkpoints', which also "
+        "pays 0.1 for each of ten lines over which the ball is carried to the opponent's goal.",
         choices=("scoring", "scoring,checkpoints"),
     )
     smm_size: str = setting(

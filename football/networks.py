@@ -32,4 +32,4 @@ def actor_critic(spec: EnvironmentSpec, dtype: tf.DType) -> Network:
 def unpack(packed: tf.Tensor) -> tf.Tensor:
     """What football.packing.pack has packed: uint16 [..., 1] to uint8 [..., 16] of 0 and 255."""
     bits = tf.constant([1 << bit for bit in range(BITS)], tf.uint16)
-    return tf.where(tf.bitwise.bitwise_and(packed, bits) != 0, tf.uint8.max, tf.uint8.min)
+    return 255 * tf.cast(tf.bitwise.bitwise_and(packed, bits) != 0, tf.uint8)

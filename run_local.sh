@@ -36,7 +36,7 @@ case ${1:-} in
 esac
 
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-"$root/setup.sh"
+"$root/setup.sh" --domain="$1"
 # Relative paths among the flags are the caller's, so no change of directory. The repository comes
 # before the caller's directory, or a folder there that is called 'agents' would hide ours.
 export PYTHONSAFEPATH=1 PYTHONPATH="$root:$PWD${PYTHONPATH:+:$PYTHONPATH}"

@@ -4,7 +4,7 @@
 # The last lines are pytest's; the exit code is 0 only if everything passed.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
-./setup.sh --dev
+./setup.sh --dev --domain=football
 
 status=0
 .venv/bin/ruff format --check . || status=$?

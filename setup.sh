@@ -2,8 +2,9 @@
 # Makes ready what a run needs: apt packages, the Python environment of uv.lock, the compiled op.
 # What is there already is left alone, so that a second start takes a moment and prints nothing.
 #
-# Usage: ./setup.sh [--dev]
+# Usage: ./setup.sh [--dev] [--domain=NAME]
 #   --dev                             also what the tests and checks need
+#   --domain=football                 also what this domain needs (NAME/setup.sh, where there is one)
 #   PYTHON=python3.12                 the interpreter (default: the first of 3.11 to 3.13 found)
 #   SEED_RL_ACCELERATOR=cpu|gpu|tpu   which TensorFlow (default: gpu if nvidia-smi lists one, else cpu)
 set -euo pipefail
@@ -13,6 +14,10 @@ readonly BUILD_PACKAGES=(ca-certificates cmake g++ libgrpc++-dev libprotobuf-dev
   protobuf-compiler protobuf-compiler-grpc)
 readonly PYTHON_PACKAGES=(python3 python3-venv)
 readonly STAMP=.venv/seed_rl.stamp # one line: what the environment was made from
+
+# A domain's setup.sh may define both anew.
+DOMAIN_PACKAGES=()
+setup_domain() { :; }
 
 say() { printf 'setup: %s\n' "$*"; }
 
@@ -47,7 +52,7 @@ missing_packages() {
 
 install_packages() {
   command -v dpkg-query >/dev/null || return 0 # not Debian: the steps below name what they miss
-  local missing wanted=("${BUILD_PACKAGES[@]}") as_root=()
+  local missing wanted=("${BUILD_PACKAGES[@]}" "${DOMAIN_PACKAGES[@]}") as_root=()
   find_python >/dev/null || wanted+=("${PYTHON_PACKAGES[@]}")
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   ((${#missing[@]})) || return 0
@@ -106,13 +111,18 @@ sync_environment() {
 }
 
 main() {
-  local group=''
-  case ${1:-} in
-    '') ;;
-    --dev) group=dev ;;
-    *) fail "expected no argument or --dev, got '$1'." ;;
-  esac
+  local argument group='' domain=''
+  for argument; do
+    case $argument in
+      --dev) group=dev ;;
+      --domain=*) domain=${argument#*=} ;;
+      *) fail "expected --dev or --domain=NAME, got '$argument'." ;;
+    esac
+  done
   cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
+  # A domain may be the user's own, elsewhere. Most need nothing.
+  # shellcheck source=football/setup.sh
+  [[ ! $domain =~ ^[A-Za-z0-9_]+$ || ! -f $domain/setup.sh ]] || source "$domain/setup.sh"
   exec 9>.setup.lock
   flock -n 9 || {
     say "waiting for another setup.sh in $PWD to end"
@@ -121,6 +131,7 @@ main() {
   install_packages
   sync_environment "$group"
   .venv/bin/python -m seed_rl.grpc.build
+  setup_domain
 }
 
 main "$@"

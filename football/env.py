@@ -58,8 +58,12 @@ def spec(settings: FootballSettings) -> EnvironmentSpec:
       UserError: there is no such scenario.
     """
     check_scenario(settings.game)
+    return EnvironmentSpec(_observation(settings), NUM_ACTIONS, has_score=True)
+
+
+def _observation(settings: FootballSettings) -> ArraySpec:
     width, height = SMM_SIZES[settings.smm_size]
-    return EnvironmentSpec(ArraySpec.of((height, width, 1), np.uint16), NUM_ACTIONS, has_score=True)
+    return ArraySpec.of((height, width, 1), np.uint16)
 
 
 def make_environments(settings: FootballSettings, seeds: Sequence[int]) -> GymnasiumVector:
@@ -108,8 +112,8 @@ class Football(gymnasium.Wrapper):
                 is_time_up=lambda: env.unwrapped.observation()[0]["steps_left"] <= 0,
             )
         )
-        height, width, _ = self.env.observation_space.shape
-        self.observation_space = gymnasium.spaces.Box(0, 2**BITS - 1, (height, width, 1), np.uint16)
+        packed = _observation(settings)
+        self.observation_space = gymnasium.spaces.Box(0, 2**BITS - 1, packed.shape, np.uint16)
 
     def reset(self, **kwargs: Any) -> tuple[np.ndarray, dict[str, Any]]:
         if kwargs.get("seed") is not None:

@@ -3,6 +3,9 @@
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -218,13 +221,66 @@ def test_starts_at_the_same_time_wait_for_each_other(machine):
 @pytest.mark.parametrize(
     ("arguments", "variables", "message"),
     [
-        (["--prod"], {}, "expected no argument or --dev, got '--prod'."),
+        (["--prod"], {}, "expected --dev or --domain=NAME, got '--prod'."),
         ([], {"SEED_RL_ACCELERATOR": "npu"}, "expected cpu, gpu or tpu, got 'npu'."),
         ([], {"PYTHON": "false"}, "expected a Python 3.11 to 3.13 with its venv module, got false"),
     ],
 )
 def test_wrong_input_is_one_sentence(machine, arguments, variables, message):
     assert message in machine.refusal(*arguments, **variables)
+
+
+@pytest.fixture
+def football(machine: Machine, tmp_path: Path) -> Machine:
+    """A machine with Boost.Python for this interpreter, on which the engine was built before."""
+    (machine.checkout / "football").mkdir()
+    shutil.copy(REPOSITORY / "football" / "setup.sh", machine.checkout / "football")
+    library = f"libboost_python3{sys.version_info.minor}.so.1.74.0"
+    machine.install("ldconfig", f"echo '    {library} (libc6,x86-64) => /lib/{library}'")
+    soabi = sysconfig.get_config_var("SOABI")
+    make_wheel(tmp_path / "cache" / "seed_rl" / "wheels" / f"{soabi}-{library}")
+    return machine
+
+
+def make_wheel(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "gfootball-2.10.2-py3-none-any.whl", "w") as wheel:
+        info = "gfootball-2.10.2.dist-info"
+        wheel.writestr("gfootball.py", "")
+        wheel.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: gfootball\nVersion: 2.10.2\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_football_is_installed_from_the_wheel_that_was_kept(football, tmp_path):
+    cache = str(tmp_path / "cache")
+    engine = "gfootball.py"
+    football.set_up(XDG_CACHE_HOME=cache)
+    assert not (football.site_packages / engine).exists()
+    for _ in range(2):
+        football.set_up("--domain=football", XDG_CACHE_HOME=cache)
+        assert (football.site_packages / engine).exists()
+    football.set_up("--domain=football", XDG_CACHE_HOME=cache, SEED_RL_ACCELERATOR="tpu")
+    assert (football.site_packages / engine).exists()
+
+
+def test_football_needs_packages_of_its_own(football):
+    football.become_user(1000)
+    football.packages = "libboost-python-dev"
+    assert football.refusal("--domain=football").endswith(" libboost-python-dev\n")
+    football.set_up("--domain=atari")
+
+
+def test_football_names_the_interpreter_that_boost_has(football, tmp_path):
+    football.install("ldconfig", "echo 'libboost_python399.so.1.74.0 (libc6) => /lib/x'")
+    complaint = football.refusal("--domain=football", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    expected = "installed for, which football needs (python3.99), got python3."
+    assert complaint.startswith("setup: PYTHON: expected an interpreter that Boost.Python is ")
+    assert expected in complaint
 
 
 def test_run_script_explains_itself_without_setting_up(tmp_path):

@@ -106,9 +106,7 @@ class Football(gymnasium.Wrapper):
         super().__init__(
             OldGymAdapter(
                 env,
-                seed_next_episode=lambda seed: self._config.update(
-                    {"game_engine_random_seed": seed}
-                ),
+                seed_next_episode=self._seed_next_episode,
                 is_time_up=lambda: env.unwrapped.observation()[0]["steps_left"] <= 0,
             )
         )
@@ -125,6 +123,13 @@ class Football(gymnasium.Wrapper):
     def step(self, action: int) -> tuple[Any, ...]:
         observation, *rest, info = self.env.step(action)
         return pack(observation), *rest, {SCORE: float(info["score_reward"])}
+
+    def _seed_next_episode(self, seed: int) -> None:
+        # The engine draws which team is processed first once, from a seed that nobody chose,
+        # and would keep to that.
+        self._config.update(
+            {"game_engine_random_seed": seed, "reverse_team_processing": bool(seed % 2)}
+        )
 
 
 def _import_engine() -> Any:

@@ -19,7 +19,7 @@ MAINS = [
     f"{domain}.{agent}_main"
     for domain in ("atari", "catch", "dmlab")
     for agent in ("vtrace", "r2d2")
-]
+] + ["football.vtrace_main"]
 FLAGFILES = sorted(REPOSITORY.glob("*/flags/*.flags"))
 
 
@@ -49,7 +49,12 @@ def test_named_experiments_parse(file: Path, tmp_path: Path) -> None:
 
 def test_what_has_named_experiments() -> None:
     found = {(_domain(file), file.name.split("_")[0]) for file in FLAGFILES}
-    assert found == {("atari", "r2d2"), ("atari", "vtrace"), ("dmlab", "vtrace")}
+    assert found == {
+        ("atari", "r2d2"),
+        ("atari", "vtrace"),
+        ("dmlab", "vtrace"),
+        ("football", "vtrace"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,14 @@ action = np.zeros(NUM_EPISODES, np.int32)
 state = policy.initial_state(NUM_EPISODES)
 returns = np.zeros(NUM_EPISODES)
 for _ in range(settings.rows - 1):  # every episode has this length
-    action, state = policy.act(*time_step, action, state)
+    action, state = policy.act(
+        time_step.step_type,
+        time_step.reward,
+        time_step.discount,
+        time_step.observation,
+        action,
+        state,
+    )
     time_step = environments.step(action.numpy())
     returns += time_step.reward
 print(f"mean return {returns.mean()}")

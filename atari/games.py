@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 from ale_py import roms
 
-from seed_rl.errors import UserError
+from seed_rl.task_names import split_names, unknown_name
 
 # The benchmark of Bellemare et al. (2013), as DeepMind's papers since DQN report it.
 ATARI_57 = (
@@ -33,13 +31,9 @@ def game_names(games: str) -> tuple[str, ...]:
     """Names from "Pong", "Pong,Breakout" or "atari57".
 
     Raises:
-      UserError: a game is there twice.
+      UserError: there is no such game, or one is there twice.
     """
-    names = ATARI_57 if games == "atari57" else tuple(name.strip() for name in games.split(","))
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"--game: expected each game once, got {name} more than once.")
-    return names
+    return split_names(games, _known, {"atari57": ATARI_57})
 
 
 def rom_id(game: str) -> str:
@@ -50,11 +44,10 @@ def rom_id(game: str) -> str:
     Raises:
       UserError: no game has that name.
     """
-    if game in _ROM_IDS:
-        return _ROM_IDS[game]
-    names = {name.lower(): name for name in _ROM_IDS}
-    near = [names[match] for match in difflib.get_close_matches(game.lower(), names)]
-    hint = (
-        f"did you mean {' or '.join(near)}?" if near else "expected a name like Pong or MsPacman."
-    )
-    raise UserError(f"--game={game}: no such Atari game; {hint}")
+    return _ROM_IDS[_known(game)]
+
+
+def _known(game: str) -> str:
+    if game not in _ROM_IDS:
+        raise unknown_name(game, "Atari game", _ROM_IDS, "a name like Pong or MsPacman")
+    return game

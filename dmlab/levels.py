@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from seed_rl.errors import UserError
+from seed_rl.task_names import split_names, unknown_name
 
 _FOLDER = "contributed/dmlab30/"
 
@@ -43,13 +41,7 @@ def level_names(levels: str) -> tuple[str, ...]:
     Raises:
       UserError: no level has that short name, or one is there twice.
     """
-    if levels == "dmlab30":
-        return DMLAB_30
-    names = tuple(_name(level.strip()) for level in levels.split(","))
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"--game: expected each level once, got {name} more than once.")
-    return names
+    return split_names(levels, _name, {"dmlab30": DMLAB_30})
 
 
 def level_path(name: str) -> str:
@@ -63,10 +55,5 @@ def _name(level: str) -> str:
         return name
     if "/" in level:
         return level
-    near = difflib.get_close_matches(level.lower(), _SHORT_NAMES)
-    hint = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else "expected a name like rooms_watermaze, a path with a slash in it, or dmlab30."
-    )
-    raise UserError(f"--game={level}: no such level of DMLab-30; {hint}")
+    expected = "a name like rooms_watermaze, a path with a slash in it, or dmlab30"
+    raise unknown_name(level, "level of DMLab-30", _SHORT_NAMES, expected)

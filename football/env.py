@@ -15,7 +15,7 @@ import numpy as np
 
 from football.adapter import OldGymAdapter
 from football.packing import BITS, pack
-from football.scenarios import check_scenario
+from football.scenarios import scenario_names
 from seed_rl.domain import Domain
 from seed_rl.environments import SCORE, GymnasiumVector, vectorize
 from seed_rl.errors import UserError
@@ -33,7 +33,8 @@ class FootballSettings:
     game: str = setting(
         "11_vs_11_easy_stochastic",
         "Scenario: 11_vs_11_easy_stochastic, 11_vs_11_stochastic, 11_vs_11_hard_stochastic, or "
-        "another of the engine's, such as academy_empty_goal_close.",
+        "another of the engine's, such as academy_empty_goal_close; or a list of them: environment "
+        "i plays scenario i modulo their number.",
     )
     reward_experiment: str = setting(
         "scoring",
@@ -57,13 +58,18 @@ def spec(settings: FootballSettings) -> EnvironmentSpec:
     Raises:
       UserError: there is no such scenario.
     """
-    check_scenario(settings.game)
+    scenario_names(settings.game)
     return EnvironmentSpec(_observation(settings), NUM_ACTIONS, has_score=True)
 
 
 def _observation(settings: FootballSettings) -> ArraySpec:
     width, height = SMM_SIZES[settings.smm_size]
     return ArraySpec.of((height, width, 1), np.uint16)
+
+
+def tasks(settings: FootballSettings) -> dict[str, FootballSettings]:
+    """One task for each scenario."""
+    return {x: dataclasses.replace(settings, game=x) for x in scenario_names(settings.game)}
 
 
 def make_environments(settings: FootballSettings, seeds: Sequence[int]) -> GymnasiumVector:
@@ -90,10 +96,10 @@ class Football(gymnasium.Wrapper):
     """
 
     def __init__(self, settings: FootballSettings):
-        check_scenario(settings.game)
+        (scenario,) = scenario_names(settings.game)
         engine = _import_engine()
         env = engine.create_environment(
-            env_name=settings.game,
+            env_name=scenario,
             representation="extracted",
             rewards=settings.reward_experiment,
             stacked=True,
@@ -146,4 +152,4 @@ def _import_engine() -> Any:
     return gfootball.env
 
 
-DOMAIN = Domain(FootballSettings, spec, make_environments)
+DOMAIN = Domain(FootballSettings, spec, make_environments, tasks)

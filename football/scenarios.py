@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from seed_rl.errors import UserError
+from seed_rl.task_names import split_names, unknown_name
 
 SCENARIOS = (
     "11_vs_11_competition",
@@ -28,8 +26,16 @@ SCENARIOS = (
 )
 
 
-def check_scenario(name: str) -> None:
-    """Raises UserError if there is no such scenario."""
-    if name not in SCENARIOS:
-        close = difflib.get_close_matches(name, SCENARIOS, n=3) or SCENARIOS
-        raise UserError(f"--game={name}: expected a scenario such as {', '.join(close)}.")
+def scenario_names(scenarios: str) -> tuple[str, ...]:
+    """Names from "5_vs_5" or "academy_corner,academy_run_to_score".
+
+    Raises:
+      UserError: there is no such scenario, or one is there twice.
+    """
+    return split_names(scenarios, _known)
+
+
+def _known(scenario: str) -> str:
+    if scenario not in SCENARIOS:
+        raise unknown_name(scenario, "scenario", SCENARIOS, "one of " + ", ".join(SCENARIOS))
+    return scenario

@@ -48,5 +48,5 @@ def test_lists_of_games(games: str, names: tuple[str, ...]) -> None:
 
 
 def test_a_game_twice() -> None:
-    with pytest.raises(UserError, match=r"^--game: expected each game once, got Pong more than"):
+    with pytest.raises(UserError, match=r"^--game: expected each task once, got Pong more than"):
         game_names("Pong,Breakout,Pong")

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from football.adapter import OldGymAdapter
-from football.env import NUM_ACTIONS, Football, FootballSettings, make_environments, spec
+from football.env import DOMAIN, NUM_ACTIONS, Football, FootballSettings, make_environments, spec
 from seed_rl.environments import SCORE
 from seed_rl.errors import UserError
 from seed_rl.types import StepType
@@ -137,6 +137,13 @@ def test_every_episode_has_a_seed_of_its_own() -> None:
     env.close()
     assert first == again
     assert first != second
+
+
+def test_each_scenario_of_a_list_is_a_task() -> None:
+    tasks = DOMAIN.tasks(FootballSettings(game=f"5_vs_5,{CLOSE}", smm_size="medium"))
+    assert tasks == {
+        name: FootballSettings(game=name, smm_size="medium") for name in ("5_vs_5", CLOSE)
+    }
 
 
 def test_unknown_scenario() -> None:

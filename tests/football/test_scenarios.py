@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from football.scenarios import SCENARIOS, check_scenario
+from football.scenarios import SCENARIOS, scenario_names
 from seed_rl.errors import UserError
 
 
@@ -13,8 +13,19 @@ def test_they_are_the_engines() -> None:
     assert set(SCENARIOS) == files - {"__init__", "test_example_multiagent"}
 
 
+def test_lists_of_scenarios() -> None:
+    assert scenario_names("5_vs_5") == ("5_vs_5",)
+    two = ("academy_corner", "academy_run_to_score")
+    assert scenario_names("academy_corner, academy_run_to_score") == two
+
+
+def test_a_scenario_twice() -> None:
+    with pytest.raises(UserError, match=r"^--game: .* got 5_vs_5 more than once"):
+        scenario_names("5_vs_5,5_vs_5")
+
+
 def test_unknown_scenario() -> None:
     with pytest.raises(UserError, match=r"^--game=academy_empty_gaol: .*academy_empty_goal"):
-        check_scenario("academy_empty_gaol")
-    with pytest.raises(UserError, match=r"^--game=Pong: .*11_vs_11_stochastic"):
-        check_scenario("Pong")
+        scenario_names("academy_empty_gaol")
+    with pytest.raises(UserError, match=r"^--game=Pong: .* expected one of .*11_vs_11_stochastic"):
+        scenario_names("Pong,5_vs_5")

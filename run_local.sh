@@ -36,7 +36,11 @@ case ${1:-} in
 esac
 
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-"$root/setup.sh" --domain="$1"
+# Help and wrong command lines need no engine, whose first build takes minutes; a shell's completion
+# leaves a slash behind the name.
+domain=()
+[[ " $* " =~ \ --?help || ! ${3:-} =~ ^[0-9]+$ ]] || domain=(--domain="${1%/}")
+"$root/setup.sh" "${domain[@]}"
 # Relative paths among the flags are the caller's, so no change of directory. The repository comes
 # before the caller's directory, or a folder there that is called 'agents' would hide ours.
 export PYTHONSAFEPATH=1 PYTHONPATH="$root:$PWD${PYTHONPATH:+:$PYTHONPATH}"

@@ -210,7 +210,7 @@ def _make_lab(settings: DMLabSettings, temp_folder: str) -> Any:
         return deepmind_lab.Lab(
             level=level_path(level),
             observations=[_IMAGE, _INSTRUCTION] if settings.instruction else [_IMAGE],
-            config=_engine_config(settings),
+            config=_engine_config(settings, level),
             renderer=settings.renderer,
             level_cache=cache,
             temp_folder=temp_folder,
@@ -221,7 +221,7 @@ def _make_lab(settings: DMLabSettings, temp_folder: str) -> Any:
         ) from error
 
 
-def _engine_config(settings: DMLabSettings) -> dict[str, str]:
+def _engine_config(settings: DMLabSettings, level: str) -> dict[str, str]:
     config = {
         "width": str(settings.width),
         "height": str(settings.height),
@@ -229,7 +229,7 @@ def _engine_config(settings: DMLabSettings) -> dict[str, str]:
     }
     if settings.dataset_path:
         config["datasetPath"] = settings.dataset_path
-    if settings.held_out_levels or settings.game in TEST_TWINS.values():
+    if settings.held_out_levels or level in TEST_TWINS.values():
         config["allowHoldOutLevels"] = "true"
         config["mixerSeed"] = str(_TEST_MIXER_SEED)
     return config

@@ -14,7 +14,10 @@ from seed_rl.types import EnvironmentSpec
 
 
 def actor_critic(spec: EnvironmentSpec, dtype: tf.DType) -> Network:
-    """For V-trace: the network of SEED RL (arXiv 1910.06591) on football.
+    """For V-trace: the residual torso of SEED RL (arXiv 1910.06591) on football, and no LSTM.
+
+    As with all networks here, and other than in the paper, the head also sees the previous action
+    and reward.
 
     Args:
       spec: of football environments.

@@ -32,16 +32,16 @@ build_wheel() (
   .venv/bin/python -m venv "$work/venv"
   # The engine's own build looks for 'python3' on the path, and for these packages beside it.
   export PATH=$work/venv/bin:$PATH VIRTUAL_ENV=$work/venv CMAKE_POLICY_VERSION_MINIMUM=3.5
-  pip install --quiet setuptools wheel psutil six
+  pip install --quiet 'setuptools<82' wheel psutil six
   pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$work" \
     "gfootball==$GFOOTBALL_VERSION" </dev/null >"$work/log" 2>&1 || {
     tail -n 30 "$work/log" >&2
     fail "the football engine did not build; the last lines of its log are above."
   }
   mkdir -p "$1"
-  # First under another name: another start may look for it meanwhile.
-  cp "$work"/gfootball-*.whl "$1/new"
-  mv "$1/new" "$1/$(cd "$work" && echo gfootball-*.whl)"
+  # First under a name of its own: the set-up of another checkout may look for it, or put one there.
+  cp "$work"/gfootball-*.whl "$1/new.$$"
+  mv "$1/new.$$" "$1/$(cd "$work" && echo gfootball-*.whl)"
 )
 
 setup_domain() {

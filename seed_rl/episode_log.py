@@ -72,12 +72,11 @@ class EpisodeLog:
     def headline(self) -> str | None:
         """How training goes, in a few words; None before there is anything to say.
 
-        With several tasks that have human scores, the median of those; else the mean return, and
-        the mean score where there are scores.
+        With several tasks that have human scores, the median of those as soon as each has an
+        episode; else the mean return, and the mean score where there are scores.
         """
-        if not self._is_single and self._human_scores:
-            scores = self._human_normalized("training")
-            return f"median human-normalised {scores['median']:.1f}%" if scores else None
+        if scores := self._human_normalized("training"):
+            return f"median human-normalised {scores['median']:.1f}%"
         recent = {name: self._recent["training", name, _ALL] for name in ("return", "score")}
         means = [
             f"{name} {statistics.fmean(values):.2f}" for name, values in recent.items() if values

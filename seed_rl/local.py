@@ -159,6 +159,7 @@ class Run:
         self._actors: list[Actor] = []
         self._tensorboard: Child | None = None
         self._started = time.time()
+        self._gave_up = False  # over what an actor said
         self._stops_asked = 0  # stop signals that came
         self._stops_passed_on = 0  # of those, how many the learner has heard of
 
@@ -184,6 +185,8 @@ class Run:
         finally:
             self._end_all()
         self._report(learner, code)
+        if self._gave_up and code == 0:
+            return 1
         return code if code >= 0 else 128 - code
 
     def _count_stop_signals(self) -> None:
@@ -212,12 +215,22 @@ class Run:
 
     def _tend_actors(self) -> None:
         for actor in self._actors:
+            if actor.poll() == 1 and (errors := _end_of(actor.log)[1]):
+                self._give_up(actor, errors)
+                return
             actor.tend()
         # Actors could wait for the learner themselves, but where it refuses a flag, so would they:
         # one process should say so.
         if not self._actors and self._learner_listens():
             self._actors = [self._start_actor(task) for task in range(self._command.num_actors)]
             self._children += self._actors
+
+    def _give_up(self, actor: Actor, errors: Sequence[str]) -> None:
+        """Ends the run for a user's mistake, which starting the actor again would not mend."""
+        lines = "\n  ".join(errors)
+        say(f"From {_shown(actor.log)}:\n  {lines}", sys.stderr)
+        self._gave_up = True
+        self._stops_asked += 1
 
     def _learner_listens(self) -> bool:
         """Whether the learner's socket is there; for other addresses, True."""
@@ -304,6 +317,12 @@ def _shown(path: Path) -> str:
 def _last_words(log: Path) -> list[str]:
     """What the log's latest process says on its end: its error if it names a user's mistake, which
     what libraries print around it would hide; else its last lines."""
+    latest, errors = _end_of(log)
+    return errors or latest
+
+
+def _end_of(log: Path) -> tuple[list[str], list[str]]:
+    """Of the log's latest process, the last lines, and those that name a user's mistake."""
     latest: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
     errors: list[str] = []
     with log.open(errors="replace") as lines:
@@ -314,7 +333,7 @@ def _last_words(log: Path) -> list[str]:
             latest.append(line.rstrip("\n"))
             if line.startswith(USER_ERROR_MARK):
                 errors.append(latest[-1])
-    return errors or list(latest)
+    return list(latest), errors
 
 
 def _make_logdir(command: Command) -> Path:

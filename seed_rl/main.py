@@ -122,6 +122,11 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
             f"--num_envs: expected an environment for each of the {len(tasks)} tasks (and those of "
             f"--num_eval_envs), got {learner_settings.num_envs}."
         )
+    if 0 < learner_settings.num_eval_envs < len(tasks):
+        raise UserError(
+            f"--num_eval_envs: expected 0 or an environment for each of the {len(tasks)} tasks, got "
+            f"{learner_settings.num_eval_envs}."
+        )
     has_replay = ReplaySettings in experiment.settings
     return learner.LearnerConfig(
         spec=spec,

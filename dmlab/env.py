@@ -239,6 +239,8 @@ def _import_engine() -> Any:
     try:
         import deepmind_lab
     except ModuleNotFoundError as error:
+        if error.name != "deepmind_lab":
+            raise  # of something that the engine needs
         raise UserError(
             "--run_mode=actor: DeepMind Lab's module deepmind_lab is not installed, and no package "
             "index has it; run actors in the image of docker/Dockerfile.dmlab, which builds it."

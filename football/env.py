@@ -145,6 +145,8 @@ def _import_engine() -> Any:
         gym_notices.notices.notices.clear()  # what gym would print of itself in every actor
         import gfootball.env
     except ModuleNotFoundError as error:
+        if error.name != "gfootball":
+            raise  # of something that the engine needs
         raise UserError(
             "--run_mode=actor: the football engine's module gfootball is not installed; run "
             "./setup.sh --domain=football in the repository's root."

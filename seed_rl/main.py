@@ -124,8 +124,8 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
         )
     if 0 < learner_settings.num_eval_envs < len(tasks):
         raise UserError(
-            f"--num_eval_envs: expected 0 or an environment for each of the {len(tasks)} tasks, got "
-            f"{learner_settings.num_eval_envs}."
+            "--num_eval_envs: expected 0 or an environment for each of the "
+            f"{len(tasks)} tasks, got {learner_settings.num_eval_envs}."
         )
     has_replay = ReplaySettings in experiment.settings
     return learner.LearnerConfig(

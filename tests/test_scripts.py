@@ -291,3 +291,22 @@ def test_run_script_explains_itself_without_setting_up(tmp_path):
     unasked = subprocess.run([script], capture_output=True, text=True)
     assert unasked.returncode == 1
     assert unasked.stderr == asked.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asks_for"),
+    [
+        ("football vtrace 2", "--domain=football"),
+        ("football/ vtrace 2 8 --game=5_vs_5", "--domain=football"),
+        ("football vtrace --help", ""),
+        ("football vtrace --helpfull", ""),
+        ("football vtrace two", ""),
+    ],
+)
+def test_run_script_sets_up_a_domain_only_for_a_run(tmp_path, arguments, asks_for):
+    script = shutil.copy(REPOSITORY / "run_local.sh", tmp_path)
+    setup = tmp_path / "setup.sh"
+    setup.write_text('#!/bin/sh\necho "$@"\nexit 1\n')
+    setup.chmod(0o755)
+    finished = subprocess.run([script, *arguments.split()], capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (1, f"{asks_for}\n")

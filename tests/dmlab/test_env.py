@@ -210,8 +210,9 @@ def test_evaluation_plays_by_the_rules_of_tests(labs: list[Any]) -> None:
     assert "mixerSeed" not in labs[-2].config
 
 
-def test_level_for_tests_can_be_named(labs: list[Any]) -> None:
-    DMLab(DMLabSettings(game="rooms_exploit_deferred_effects_test")).close()
+@pytest.mark.parametrize("folder", ["", "contributed/dmlab30/"])
+def test_level_for_tests_can_be_named(labs: list[Any], folder: str) -> None:
+    DMLab(DMLabSettings(game=f"{folder}rooms_exploit_deferred_effects_test")).close()
     assert labs[0].config["allowHoldOutLevels"] == "true"
 
 

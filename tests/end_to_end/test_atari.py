@@ -38,7 +38,9 @@ RUNS = {
         "vtrace",
         "--game=Pong,Breakout",
         "--full_action_space",
-        "--num_eval_envs=1",
+        "--num_envs=5",
+        "--env_batch_size=5",
+        "--num_eval_envs=2",
     ],
     "vtrace in bfloat16": ["vtrace", "--precision=bfloat16", "--torso=deep"],
 }
@@ -127,8 +129,9 @@ def test_returns_are_told_of_each_game(trained: Trained) -> None:
     assert sum(num_episodes.values()) == len(by_tag["training/return"])
     # Three environments are trained on: two play Pong, and all episodes have the same length.
     assert num_episodes["Pong"] > num_episodes["Breakout"] > 0
-    assert len(by_tag["evaluation/return/Pong"]) == len(by_tag["evaluation/return"]) > 0
-    assert "evaluation/return/Breakout" not in by_tag
+    evaluated = [len(by_tag[f"evaluation/return/{game}"]) for game in ("Pong", "Breakout")]
+    assert min(evaluated) > 0
+    assert sum(evaluated) == len(by_tag["evaluation/return"])
     for name in "mean", "median", "mean_capped", "median_capped":
         assert by_tag[f"training/human_normalized_{name}"]
 

@@ -87,6 +87,10 @@ def test_flags_that_do_not_parse(flag: str, parts: list[str], tmp_path: Path) ->
             "--game=Pong,Qbert,Boxing --full_action_space --num_envs=2",
             ["--num_envs", "3 tasks", "2."],
         ),
+        (
+            "--game=Pong,Breakout --full_action_space --num_eval_envs=1",
+            ["--num_eval_envs", "each of the 2 tasks", "got 1"],
+        ),
         ("--num_envs=8 --num_eval_envs=8", ["--num_eval_envs", "--num_envs", "got 8"]),
         ("--replay_buffer_size=100000000", ["--replay_buffer_size", "GiB"]),
         ("--inference_batch_size=4", ["--inference_batch_size", "--env_batch_size", "got 4"]),

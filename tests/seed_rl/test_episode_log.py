@@ -58,7 +58,9 @@ def test_tasks_of_evaluation_are_counted_anew() -> None:
 def test_human_normalised_scores_wait_for_an_episode_of_every_task() -> None:
     scores = {"A": HumanScore(0.0, 10.0), "B": HumanScore(100.0, 200.0), "C": HumanScore(0.0, 1.0)}
     log = EpisodeLog(num_training_envs=2, tasks=("A", "B"), human_scores=scores)
-    first, second = add_all(log, (0, 20.0, 1), (1, 110.0, 1))
+    first = log.add(0, 20.0, 1)
+    assert log.headline() == "return 20.00"  # there is something to say before that
+    second = log.add(1, 110.0, 1)
     tags = [f"training/human_normalized_{name}" for name in ("mean", "mean_capped", "median")]
     assert not set(tags) & set(first)
     assert [second[tag] for tag in tags] == pytest.approx([105.0, 55.0, 105.0])

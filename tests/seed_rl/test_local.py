@@ -34,6 +34,7 @@ parser.add_argument("--logdir", type=pathlib.Path)
 parser.add_argument("--game")
 parser.add_argument("--learner_exits_with", type=int)
 parser.add_argument("--complaint")
+parser.add_argument("--actors_complain", action="store_true")
 parser.add_argument("--stubborn", action="store_true", help="do not end when asked to")
 arguments = parser.parse_args()
 
@@ -44,6 +45,8 @@ def note(role, text):
 
 
 def actor():
+    if arguments.actors_complain:
+        sys.exit(f"Error: {arguments.complaint}")
     note("offspring.pids", subprocess.Popen(["sleep", "1000"]).pid)
     note(f"actor_{arguments.task}.pids", os.getpid())
     signal.pause()
@@ -324,6 +327,18 @@ def test_users_mistake_is_told_without_what_libraries_print(launch, home):
         code, _, errors = launcher.finish()
         assert code == 1
         assert errors == f"From log dir/logs/learner.log:\n  Error: {complaint}\n"
+
+
+def test_mistake_that_only_actors_find_ends_the_run_with_its_sentence(launch):
+    launcher = launch("--actors_complain", "--complaint=--engine: missing.")
+    code, output, errors = launcher.finish()
+    assert code == 1
+    assert re.fullmatch(
+        r"From log dir/logs/actor_0[01].log:\n  Error: --engine: missing.\n", errors
+    )
+    assert "was started again" not in output
+    assert (launcher.logdir / "checkpoint").exists()  # the learner was asked, not killed
+    assert launcher.survivors() == []
 
 
 def test_killed_learner_takes_its_actors_with_it(launch):

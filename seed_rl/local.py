@@ -227,8 +227,7 @@ class Run:
 
     def _give_up(self, actor: Actor, errors: Sequence[str]) -> None:
         """Ends the run for a user's mistake, which starting the actor again would not mend."""
-        lines = "\n  ".join(errors)
-        say(f"From {_shown(actor.log)}:\n  {lines}", sys.stderr)
+        _quote(actor.log, errors)
         self._gave_up = True
         self._stops_asked += 1
 
@@ -274,8 +273,7 @@ class Run:
 
     def _report(self, learner: Child, code: int) -> None:
         if code != 0 and not self._stops_asked:
-            lines = "\n  ".join(_last_words(learner.log))
-            say(f"From {_shown(learner.log)}:\n  {lines}", sys.stderr)
+            _quote(learner.log, _last_words(learner.log))
         say(f"The learner {ending(code)}.")
         if self._has_saved():
             logdir = shlex.quote(_shown(self._logdir))
@@ -312,6 +310,12 @@ def _free_port(wanted: int) -> int:
 def _shown(path: Path) -> str:
     """The path as the user would write it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _quote(log: Path, lines: Sequence[str]) -> None:
+    """Shows the user lines of a log, and which log."""
+    text = "\n  ".join(lines)
+    say(f"From {_shown(log)}:\n  {text}", sys.stderr)
 
 
 def _last_words(log: Path) -> list[str]:

@@ -13,12 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from seed_rl.logs import START_MARK, last_words
 from seed_rl.progress import say
 
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 30.0  # before a restart; doubles from one to the other
 STABLE_SECONDS = 60.0  # an actor that lived this long starts again after the first wait
-
-START_MARK = "---"  # begins the line in a log that a process starts with
 
 _libc = ctypes.CDLL(None)
 
@@ -86,8 +85,13 @@ class Child:
 
 
 class Actor(Child):
-    """A child that is started again when it ends, after a wait that grows while it keeps ending."""
+    """A child that is started again when it ends, after a wait that grows while it keeps ending.
 
+    Attributes:
+      mistakes: the sentences with which it ended for a user's mistake; it is not started again.
+    """
+
+    mistakes: Sequence[str] = ()
     _wait = FIRST_WAIT_SECONDS
     _restart_at: float | None = None
 
@@ -95,9 +99,11 @@ class Actor(Child):
         """Does what is due now."""
         now = time.monotonic()
         code = self.poll()
-        if code is None:
+        if code is None or self.mistakes:
             return
         if self._restart_at is None:
+            if code == 1:
+                self.mistakes = last_words(self.log).mistakes
             self._restart_at = now + self._next_wait(code, now - self._started_at)
         elif now >= self._restart_at:
             self.kill()  # what it started and left behind

@@ -10,7 +10,6 @@ Exit code: the learner's; 128 + n where signal n ended it; 1 for a wrong command
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import dataclasses
 import fcntl
@@ -28,8 +27,8 @@ from pathlib import Path
 from absl import flags
 
 from seed_rl import starts
-from seed_rl.children import START_MARK, Actor, Child, ending
-from seed_rl.errors import USER_ERROR_MARK
+from seed_rl.children import Actor, Child, ending
+from seed_rl.logs import last_words, quote, shown
 from seed_rl.machine import cores
 from seed_rl.progress import say
 from seed_rl.settings import define_flags, from_flags, setting
@@ -41,7 +40,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 5.0  # from SIGTERM to SIGKILL, for processes with nothing to save
-TAIL_LINES = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +157,6 @@ class Run:
         self._actors: list[Actor] = []
         self._tensorboard: Child | None = None
         self._started = time.time()
-        self._gave_up = False  # over what an actor said
         self._stops_asked = 0  # stop signals that came
         self._stops_passed_on = 0  # of those, how many the learner has heard of
 
@@ -167,8 +164,8 @@ class Run:
         """Runs until the learner ends, by itself or after a signal. Returns the exit code."""
         self._count_stop_signals()
         self._logs.mkdir(exist_ok=True)
-        say(f"Checkpoints, TensorBoard data: {_shown(self._logdir)}")
-        say(f"Logs: {_shown(self._logs)}")
+        say(f"Checkpoints, TensorBoard data: {shown(self._logdir)}")
+        say(f"Logs: {shown(self._logs)}")
         try:
             command = self._main_command("learner", f"--intra_op_threads={operation_threads()}")
             learner = Child("learner", command, self._logs, shares_stdout=True)
@@ -185,7 +182,7 @@ class Run:
         finally:
             self._end_all()
         self._report(learner, code)
-        if self._gave_up and code == 0:
+        if code == 0 and any(actor.mistakes for actor in self._actors):
             return 1
         return code if code >= 0 else 128 - code
 
@@ -210,25 +207,24 @@ class Run:
     def _watch_tensorboard(self) -> None:
         """Training does without it, but its end should not surprise."""
         if self._tensorboard and (code := self._tensorboard.poll()) is not None:
-            say(f"TensorBoard {ending(code)}; its log: {_shown(self._tensorboard.log)}")
+            say(f"TensorBoard {ending(code)}; its log: {shown(self._tensorboard.log)}")
             self._tensorboard = None
 
     def _tend_actors(self) -> None:
         for actor in self._actors:
-            if actor.poll() == 1 and (errors := _end_of(actor.log)[1]):
-                self._give_up(actor, errors)
-                return
             actor.tend()
+            if actor.mistakes:
+                self._give_up(actor)
+                return
         # Actors could wait for the learner themselves, but where it refuses a flag, so would they:
         # one process should say so.
         if not self._actors and self._learner_listens():
             self._actors = [self._start_actor(task) for task in range(self._command.num_actors)]
             self._children += self._actors
 
-    def _give_up(self, actor: Actor, errors: Sequence[str]) -> None:
+    def _give_up(self, actor: Actor) -> None:
         """Ends the run for a user's mistake, which starting the actor again would not mend."""
-        _quote(actor.log, errors)
-        self._gave_up = True
+        quote(actor.log, actor.mistakes)
         self._stops_asked += 1
 
     def _learner_listens(self) -> bool:
@@ -273,10 +269,12 @@ class Run:
 
     def _report(self, learner: Child, code: int) -> None:
         if code != 0 and not self._stops_asked:
-            _quote(learner.log, _last_words(learner.log))
+            # A user's mistake says it all; what libraries print around it would hide it.
+            words = last_words(learner.log)
+            quote(learner.log, words.mistakes or words.lines)
         say(f"The learner {ending(code)}.")
         if self._has_saved():
-            logdir = shlex.quote(_shown(self._logdir))
+            logdir = shlex.quote(shown(self._logdir))
             say(f"To go on from its last checkpoint, add: --logdir={logdir}")
 
     def _has_saved(self) -> bool:
@@ -307,39 +305,6 @@ def _free_port(wanted: int) -> int:
     raise OSError("no free port on localhost")
 
 
-def _shown(path: Path) -> str:
-    """The path as the user would write it."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _quote(log: Path, lines: Sequence[str]) -> None:
-    """Shows the user lines of a log, and which log."""
-    text = "\n  ".join(lines)
-    say(f"From {_shown(log)}:\n  {text}", sys.stderr)
-
-
-def _last_words(log: Path) -> list[str]:
-    """What the log's latest process says on its end: its error if it names a user's mistake, which
-    what libraries print around it would hide; else its last lines."""
-    latest, errors = _end_of(log)
-    return errors or latest
-
-
-def _end_of(log: Path) -> tuple[list[str], list[str]]:
-    """Of the log's latest process, the last lines, and those that name a user's mistake."""
-    latest: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
-    errors: list[str] = []
-    with log.open(errors="replace") as lines:
-        for line in lines:
-            if line.startswith(START_MARK):
-                latest.clear()
-                errors.clear()
-            latest.append(line.rstrip("\n"))
-            if line.startswith(USER_ERROR_MARK):
-                errors.append(latest[-1])
-    return list(latest), errors
-
-
 def _make_logdir(command: Command) -> Path:
     given = command.settings.logdir
     if "://" in given:
@@ -366,9 +331,9 @@ def _locked(logdir: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(
-                f"--logdir: '{_shown(logdir)}' belongs to a run that has not ended (process"
+                f"--logdir: '{shown(logdir)}' belongs to a run that has not ended (process"
                 f" {lock.read().strip()}); choose another, or stop that run with"
-                f" ./stop_local.sh --logdir={shlex.quote(_shown(logdir))}."
+                f" ./stop_local.sh --logdir={shlex.quote(shown(logdir))}."
             ) from None
         lock.truncate(0)
         print(os.getpid(), file=lock, flush=True)

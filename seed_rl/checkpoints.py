@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
 from typing import Any
 
 import tensorflow as tf
 
+from seed_rl import folders
 from seed_rl.errors import UserError
 from seed_rl.replay import PrioritizedReplay
 
@@ -21,14 +20,14 @@ class Checkpoints:
     last, so that a learner killed while it saves leaves the one before.
 
     Args:
-      directory: where they are kept; the newest three stay.
+      directory: where they are kept, of this machine or a bucket's (gs://); the newest three stay.
       replay: saved beside them if given, the newest only.
       objects: what else to save, by name: tf.Modules, optimizers, variables.
     """
 
     def __init__(
         self,
-        directory: pathlib.Path,
+        directory: str,
         replay: PrioritizedReplay | None = None,
         **objects: Any,
     ):
@@ -36,7 +35,7 @@ class Checkpoints:
         self._replay = replay
         self._checkpoint = tf.train.Checkpoint(**objects)
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=_MAX_TO_KEEP, checkpoint_name="checkpoint"
+            self._checkpoint, directory, max_to_keep=_MAX_TO_KEEP, checkpoint_name="checkpoint"
         )
 
     def save(self) -> str:
@@ -81,22 +80,19 @@ class Checkpoints:
                 f"network, environment and optimizer that the flags describe ({reason})."
             ) from error
         replay = self._replay_directory(int(self._checkpoint.save_counter))
-        if self._replay is not None and replay.exists():
-            self._replay.load(replay)
+        if self._replay is not None and tf.io.gfile.exists(replay):
+            self._replay.load(replay, tf.io.gfile.GFile)
 
-    def _save_replay(self, replay: PrioritizedReplay, final: pathlib.Path) -> None:
-        """Writes the replay under a temporary name first."""
-        partial = final.with_suffix(".partial")
-        for leftover in (partial, final):
-            shutil.rmtree(leftover, ignore_errors=True)
-        partial.mkdir(parents=True)
-        replay.save(partial)
-        partial.rename(final)
+    def _save_replay(self, replay: PrioritizedReplay, directory: str) -> None:
+        """Writes the replay of a checkpoint that follows, without which nobody reads it."""
+        folders.remove(directory)  # what a killed learner may have left
+        tf.io.gfile.makedirs(directory)
+        replay.save(directory, tf.io.gfile.GFile)
 
     def _drop_other_replays(self, number: int) -> None:
-        for replay in self._directory.glob("replay-*"):
+        for replay in tf.io.gfile.glob(f"{self._directory}/replay-*"):
             if replay != self._replay_directory(number):
-                shutil.rmtree(replay)
+                folders.remove(replay)
 
-    def _replay_directory(self, number: int) -> pathlib.Path:
-        return self._directory / f"replay-{number}"
+    def _replay_directory(self, number: int) -> str:
+        return f"{self._directory}/replay-{number}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
 from typing import Any
 
 import tensorflow as tf
 
+from seed_rl import folders
 from seed_rl.algorithm import Algorithm
 from seed_rl.network import Network, copy_weights
 from seed_rl.trajectories import TimeStep, time_step_spec
@@ -63,15 +62,24 @@ class ExportedPolicy(tf.Module):
         self.act = act
 
 
-def export_policy(algorithm: Algorithm, spec: EnvironmentSpec, directory: pathlib.Path) -> None:
-    """Writes the policy to `directory`, under a temporary name first: nobody sees half of it."""
+def export_policy(algorithm: Algorithm, spec: EnvironmentSpec, directory: str) -> None:
+    """Writes the policy to `directory`, of this machine or a bucket's (gs://).
+
+    On this machine under a temporary name first, so that nobody sees half of it. Buckets cannot
+    rename folders.
+    """
     network = algorithm.create_network()
     copy_weights(algorithm.network, network)
-    partial, old = directory.with_suffix(".partial"), directory.with_suffix(".old")
+    policy = ExportedPolicy(algorithm, network, spec)
+    if "://" in directory:
+        folders.remove(directory)
+        tf.saved_model.save(policy, directory)
+        return
+    partial, old = f"{directory}.partial", f"{directory}.old"
     for leftover in partial, old:
-        shutil.rmtree(leftover, ignore_errors=True)
-    tf.saved_model.save(ExportedPolicy(algorithm, network, spec), str(partial))
-    if directory.exists():
-        directory.rename(old)
-    partial.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
+        folders.remove(leftover)
+    tf.saved_model.save(policy, partial)
+    if tf.io.gfile.exists(directory):
+        tf.io.gfile.rename(directory, old)
+    tf.io.gfile.rename(partial, directory)
+    folders.remove(old)

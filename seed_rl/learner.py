@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +68,7 @@ class Learner:
     def __init__(self, config: LearnerConfig, progress: Progress | None = None):
         settings = config.settings
         self._config = config
-        self._logdir = pathlib.Path(settings.logdir)
+        self._logdir = settings.logdir.rstrip("/")
         self._progress = progress or Progress(settings.total_environment_frames)
         tf_keras.utils.set_random_seed(settings.seed)
         devices = choose_devices(config.devices)
@@ -95,7 +94,7 @@ class Learner:
         self._training_step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._replay = self._make_replay()
         self._checkpoints = Checkpoints(
-            self._logdir / "checkpoints",
+            f"{self._logdir}/checkpoints",
             replay=self._replay if config.replay and config.replay.checkpoint_replay else None,
             algorithm=self._algorithm,
             optimizer=self._updater.optimizer,
@@ -104,7 +103,7 @@ class Learner:
         )
         self._restore()
         self._source = self._make_source()
-        self._summaries = Summaries(str(self._logdir / "summaries"))
+        self._summaries = Summaries(f"{self._logdir}/summaries")
         self._episodes = EpisodeLog(
             settings.num_training_envs,
             config.tasks,
@@ -210,7 +209,7 @@ class Learner:
         self._progress.say(f"Learner: saved {path} ({self._counts()}).")
 
     def _export(self) -> None:
-        export_policy(self._algorithm, self._config.spec, self._logdir / "policy")
+        export_policy(self._algorithm, self._config.spec, f"{self._logdir}/policy")
 
     def _restore(self) -> None:
         path = self._checkpoints.restore(self._config.settings.init_checkpoint)
@@ -281,9 +280,12 @@ def run(config: LearnerConfig) -> None:
     if not config.settings.logdir:
         raise UserError("--logdir: expected a folder for checkpoints and summaries, got nothing.")
     try:
-        pathlib.Path(config.settings.logdir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--logdir: expected a folder to write to, got {error}.") from error
+        tf.io.gfile.makedirs(config.settings.logdir)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"--logdir: expected a folder to write to, got {config.settings.logdir} "
+            f"({error.message})."
+        ) from error
     learner = Learner(config)
     for number in signal.SIGTERM, signal.SIGINT:
         signal.signal(number, learner.stop)

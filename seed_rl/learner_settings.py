@@ -13,7 +13,8 @@ from seed_rl.settings import setting
 class LearnerSettings:
     logdir: str = setting(
         "",
-        "Folder of checkpoints, summaries and policy; training resumes from what is there.",
+        "Folder, or gs://bucket/folder, of checkpoints, summaries and policy; training resumes "
+        "from what is there.",
     )
     num_envs: int = setting(32, "Environments of all actors together.", minimum=1)
     num_eval_envs: int = setting(

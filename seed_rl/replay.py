@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
-from collections.abc import Sequence
-from typing import NamedTuple
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from seed_rl.errors import UserError
 from seed_rl.settings import setting
 from seed_rl.types import ArraySpec
+
+_ROWS_READ = 256  # at a time, from a saved array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,41 +120,68 @@ class PrioritizedReplay:
         slots = keys[present] % self.capacity
         self._masses[slots] = priorities[present] ** self._settings.priority_exponent
 
-    def save(self, directory: pathlib.Path) -> None:
-        """Writes the items into an existing empty directory."""
-        for i, stored in enumerate(self._arrays):
-            np.save(directory / f"array_{i}.npy", stored[: len(self)])
-        np.savez(directory / "index.npz", masses=self._masses[: len(self)], inserted=self._inserted)
+    def save(self, directory: str, open_file: Callable[[str, str], Any] = open) -> None:
+        """Writes the items into an existing empty directory.
 
-    def load(self, directory: pathlib.Path) -> None:
+        Args:
+          directory: where to.
+          open_file: opens a file there, given path and mode; need not seek.
+        """
+        for i, stored in enumerate(self._arrays):
+            with open_file(f"{directory}/array_{i}.npy", "wb") as file:
+                np.save(file, stored[: len(self)])
+        index = io.BytesIO()  # zip files are written back and forth, buckets only forth
+        np.savez(
+            index,
+            masses=self._masses[: len(self)],
+            inserted=self._inserted,
+            num_arrays=len(self._arrays),
+        )
+        with open_file(f"{directory}/index.npz", "wb") as file:
+            file.write(index.getvalue())
+
+    def load(self, directory: str, open_file: Callable[[str, str], Any] = open) -> None:
         """Takes back what `save` wrote.
+
+        Args:
+          directory: where from.
+          open_file: as in `save`.
 
         Raises:
           UserError: the saved items are other arrays, or the saved replay has another capacity.
         """
-        index = np.load(directory / "index.npz")
+        with open_file(f"{directory}/index.npz", "rb") as file:
+            index = np.load(io.BytesIO(file.read()))
         masses, inserted = index["masses"], int(index["inserted"])
         if len(masses) != min(inserted, self.capacity):
             raise UserError(
                 f"--replay_buffer_size: the replay in {directory} holds {len(masses)} sequences of "
                 f"{inserted} inserted, which does not fit a size of {self.capacity}."
             )
-        num_saved = len(list(directory.glob("array_*.npy")))
+        num_saved = int(index["num_arrays"])
         if num_saved != len(self._arrays):
             raise UserError(
                 f"--checkpoint_replay: expected sequences of {len(self._arrays)} arrays in "
                 f"{directory}, got {num_saved}; without that directory the replay starts empty."
             )
         for i, stored in enumerate(self._arrays):
-            saved = np.load(directory / f"array_{i}.npy", mmap_mode="r")
-            if saved.shape[1:] != stored.shape[1:] or saved.dtype != stored.dtype:
-                raise UserError(
-                    f"--checkpoint_replay: the sequences in {directory} have {saved.dtype} "
-                    f"{saved.shape[1:]}, expected {stored.dtype} {stored.shape[1:]}."
-                )
-            stored[: len(masses)] = saved
+            with open_file(f"{directory}/array_{i}.npy", "rb") as file:
+                self._load_array(directory, file, stored)
         self._masses[: len(masses)] = masses
         self._inserted = inserted
+
+    def _load_array(self, directory: str, file: BinaryIO, stored: np.ndarray) -> None:
+        """Reads an array a few rows at a time: there may be no memory for a second one."""
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if shape[1:] != stored.shape[1:] or dtype != stored.dtype:
+            raise UserError(
+                f"--checkpoint_replay: the sequences in {directory} have {dtype} {shape[1:]}, "
+                f"expected {stored.dtype} {stored.shape[1:]}."
+            )
+        for first in range(0, shape[0], _ROWS_READ):
+            rows = stored[first : min(first + _ROWS_READ, shape[0])]
+            rows[:] = np.frombuffer(file.read(rows.nbytes), dtype).reshape(rows.shape)
 
     def _keys_in(self, slots: np.ndarray) -> np.ndarray:
         """The keys of the items now in these slots."""

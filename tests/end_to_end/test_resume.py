@@ -180,3 +180,19 @@ def _saved_steps(output: str) -> list[int]:
 
 def _number(text: str) -> int:
     return int(text.replace(",", ""))
+
+
+def test_logdir_may_be_a_bucket(tmp_path: Path) -> None:
+    logdir = "ram://bucket/run"  # reached as gs:// is, through TensorFlow
+    address = f"--server_address=unix:{tmp_path}/socket"
+    flags = "--num_envs=8 --env_batch_size=8 --batch_size=4 --total_environment_frames=3000"
+    command = main_program("catch.vtrace_main", address, *flags.split())
+    with (
+        Program(tmp_path / "learner", *command, f"--logdir={logdir}/", cwd=tmp_path) as learner,
+        Program(tmp_path / "actor", *command, "--run_mode=actor") as actor,
+    ):
+        assert actor.finish().code == 0
+        finished = learner.finish()
+    assert finished.code == 0, finished.output
+    assert f"Learner: saved {logdir}/checkpoints/checkpoint-1 " in finished.output
+    assert {path.name for path in tmp_path.iterdir()} <= {"learner", "actor", "socket"}

@@ -26,7 +26,7 @@ class Run:
 
     def __init__(
         self,
-        directory: pathlib.Path,
+        directory: pathlib.Path | str,
         create_network: Any = tiny.dueling,
         settings: OptimizerSettings = OptimizerSettings(),  # noqa: B008 - frozen
     ):
@@ -38,7 +38,7 @@ class Run:
         replay_settings = ReplaySettings(replay_buffer_size=5, replay_buffer_min_size=1)
         self.replay = PrioritizedReplay([ArraySpec.of((), np.int32)], replay_settings, seed=0)
         self.checkpoints = Checkpoints(
-            directory,
+            str(directory),
             replay=self.replay,
             step=self.step,
             algorithm=self.agent,
@@ -103,14 +103,27 @@ def test_the_newest_of_three_is_restored(tmp_path: pathlib.Path) -> None:
     assert int(restarted.step) == 4
 
 
+def test_a_folder_that_is_not_of_this_machine() -> None:
+    directory = "ram://bucket/run/checkpoints"  # reached as gs:// is, through TensorFlow
+    run = Run(directory)
+    for _ in range(2):
+        run.train(1)
+        run.checkpoints.save()
+    restarted = Run(directory)
+    assert restarted.checkpoints.restore() == f"{directory}/checkpoint-2"
+    assert_same(run, restarted)
+    assert restarted.replayed() == {1, 2}
+    assert tf.io.gfile.glob(f"{directory}/replay-*") == [f"{directory}/replay-2"]
+
+
 def test_what_a_killed_save_left_is_ignored(tmp_path: pathlib.Path) -> None:
     run = Run(tmp_path)
     run.train(1)
     run.checkpoints.save()
     (tmp_path / "checkpoint-2.data-00000-of-00001").write_bytes(b"half")
     (tmp_path / "checkpoint-2_temp").mkdir()
-    (tmp_path / "replay-2.partial").mkdir()
-    (tmp_path / "replay-2.partial" / "array_0.npy").write_bytes(b"half")
+    (tmp_path / "replay-2").mkdir()
+    (tmp_path / "replay-2" / "array_0.npy").write_bytes(b"half")
     restarted = Run(tmp_path)
     restarted.checkpoints.restore()
     assert_same(run, restarted)

@@ -72,7 +72,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     np.savez(folder / "steps.npz", **steps._asdict())
     algorithms = {name: decided(make()) for name, make in AGENTS.items()}
     for name, algorithm in algorithms.items():
-        export_policy(algorithm, tiny.SPEC, folder / name)
+        export_policy(algorithm, tiny.SPEC, str(folder / name))
     environment = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TF_USE_LEGACY_KERAS")
     }
@@ -102,7 +102,7 @@ def test_plain_tensorflow_acts_as_the_algorithm_does(exported: Any, name: str) -
 
 def test_r2d2_is_exported_without_exploration(tmp_path: pathlib.Path) -> None:
     algorithm = tiny.r2d2(exploration_epsilon=1.0, eval_epsilon=1.0)
-    export_policy(algorithm, tiny.SPEC, tmp_path / "policy")
+    export_policy(algorithm, tiny.SPEC, str(tmp_path / "policy"))
     policy = tf.saved_model.load(str(tmp_path / "policy"))
     step = tf.nest.map_structure(lambda x: x[0], tiny.time_steps(np.random.default_rng(0), 1, 1))
     inputs = (*step, np.zeros(1, np.int32), policy.initial_state(1))
@@ -117,7 +117,7 @@ def test_a_later_export_takes_the_place_of_an_earlier_or_half_one(tmp_path: path
     step = tf.nest.map_structure(lambda x: x[0], tiny.time_steps(np.random.default_rng(0), 1, 1))
     states = []
     for _ in range(2):
-        export_policy(algorithm, tiny.SPEC, tmp_path / "policy")
+        export_policy(algorithm, tiny.SPEC, str(tmp_path / "policy"))
         policy = tf.saved_model.load(str(tmp_path / "policy"))
         _, state = policy.act(*step, np.zeros(1, np.int32), policy.initial_state(1))
         states.append(np.concatenate([np.ravel(leaf) for leaf in state]))

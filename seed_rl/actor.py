@@ -22,6 +22,7 @@ from seed_rl.environments import VectorEnvironment
 from seed_rl.errors import UserError
 from seed_rl.grpc import errors as grpc_errors
 from seed_rl.grpc.client import Client
+from seed_rl.grpc.security import PLAIN, Security
 from seed_rl.settings import setting
 
 # A learner that is shutting down may still accept connections; don't hammer it.
@@ -47,7 +48,9 @@ class ActorSettings:
         return np.arange(first, first + self.env_batch_size, dtype=np.int32)
 
 
-def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
+def run(
+    server_address: str, settings: ActorSettings, domain: Domain, security: Security = PLAIN
+) -> None:
     """Interacts with the learner until training has ended.
 
     When the learner goes away, waits for it, and then starts new episodes under new run ids: the
@@ -60,16 +63,17 @@ def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
         inference(env_ids int32 [N], run_ids int64 [N], TimeStep) -> actions int32 [N].
       settings: of this actor.
       domain: what the environments are.
+      security: as the learner's.
 
     Raises:
-      UserError: no learner in time, or one that this actor does not fit.
+      UserError: no learner in time, or one that expects another token or other actors.
     """
     timeout = settings.connection_timeout_secs
     logging.info("Waiting up to %g s for the learner at %s.", timeout, server_address)
     with contextlib.closing(_Environments(settings, domain)) as environments:
         while True:
             try:
-                with Client(server_address, timeout) as client:
+                with Client(server_address, timeout, security) as client:
                     logging.info("Connected to the learner at %s.", server_address)
                     _interact(client, settings.env_ids, environments.built_for(client.settings))
             except grpc_errors.UnavailableError as error:
@@ -80,6 +84,10 @@ def run(server_address: str, settings: ActorSettings, domain: Domain) -> None:
                 return
             except grpc_errors.ConnectionTimeoutError as error:
                 raise UserError(f"--connection_timeout_secs={timeout:g}: {error}.") from error
+            except grpc_errors.UnauthenticatedError as error:
+                raise UserError(
+                    f"--auth_token_file: the learner at {server_address} {error}."
+                ) from error
             except grpc_errors.GrpcError as error:
                 raise UserError(
                     f"A call to the learner at {server_address} failed: {error}."

@@ -19,6 +19,7 @@ from seed_rl.devices import choose_devices
 from seed_rl.episode_log import EpisodeLog
 from seed_rl.errors import UserError
 from seed_rl.export import export_policy
+from seed_rl.grpc.security import PLAIN, Security
 from seed_rl.grpc.server import Server
 from seed_rl.human_scores import HumanScore
 from seed_rl.inference import CentralInference, unroll_spec
@@ -47,6 +48,7 @@ class LearnerConfig:
       replay: the replay's flags; None trains straight from the queue of unrolls.
       tasks: names of the environments' tasks, one if it has no name.
       human_scores: by task, where they are known.
+      security: of the connections with actors.
     """
 
     spec: EnvironmentSpec
@@ -60,6 +62,7 @@ class LearnerConfig:
     replay: ReplaySettings | None = None
     tasks: Sequence[str] = ("",)
     human_scores: Mapping[str, HumanScore] = dataclasses.field(default_factory=dict)
+    security: Security = PLAIN
 
 
 class Learner:
@@ -244,6 +247,7 @@ class Learner:
                 "num_eval_envs": settings.num_eval_envs,
                 "seed": settings.seed,
             },
+            security=self._config.security,
         )
         functions = []
         for i, policy in enumerate(self._copies.policies()):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from absl import app, flags, logging
 
-from seed_rl import actor, scratch
+from seed_rl import actor, scratch, security
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
 from seed_rl.errors import USER_ERROR_MARK, UserError
-from seed_rl.grpc import addresses
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.replay import ReplaySettings
+from seed_rl.security import SecuritySettings
 from seed_rl.settings import setting
 from seed_rl.types import EnvironmentSpec
 
@@ -33,9 +33,6 @@ class RunSettings:
     run_mode: str = setting("learner", "Role of this process.", choices=("learner", "actor"))
     server_address: str = setting(
         "unix:/tmp/seed_rl.sock", "Where the learner serves: unix:/path or host:port."
-    )
-    insecure_network: bool = setting(
-        False, "Allows a --server_address beyond this machine: traffic is not encrypted."
     )
 
 
@@ -72,7 +69,14 @@ def run(experiment: Experiment) -> None:
 
 def define_flags(experiment: Experiment) -> None:
     """Defines all flags of the experiment's learner and actors, with its defaults."""
-    shared = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
+    shared = (
+        RunSettings,
+        SecuritySettings,
+        actor.ActorSettings,
+        LearnerSettings,
+        OptimizerSettings,
+        DeviceSettings,
+    )
     kinds = (*shared, experiment.domain.settings, *experiment.settings)
     known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     if unknown := experiment.defaults.keys() - known:
@@ -87,7 +91,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
     try:
         if len(argv) > 1:
             raise UserError(f"Expected flags only, got {argv[1]!r} behind or between them.")
-        _check_address(settings[RunSettings])
+        security.check_address(settings[RunSettings].server_address, settings[SecuritySettings])
         if settings[RunSettings].run_mode == "actor":
             _run_actor(experiment, settings)
         else:
@@ -95,18 +99,6 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
     except UserError as error:
         print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
         sys.exit(1)
-
-
-def _check_address(settings: RunSettings) -> None:
-    try:
-        addresses.check(settings.server_address)
-    except ValueError as error:
-        raise UserError(f"--server_address: {error}") from error
-    if not addresses.is_local(settings.server_address) and not settings.insecure_network:
-        raise UserError(
-            "--server_address: expected unix:/path or a loopback host, since traffic is not "
-            f"encrypted, or --insecure_network beside it, got {settings.server_address!r}."
-        )
 
 
 def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
@@ -140,14 +132,16 @@ def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:
         replay=settings[ReplaySettings] if has_replay else None,
         tasks=tasks,
         human_scores=experiment.domain.human_scores,
+        security=security.of_learner(settings[SecuritySettings]),
     )
 
 
 def _run_actor(experiment: Experiment, settings: Settings) -> None:
     address = settings[RunSettings].server_address
+    secured = security.of_actor(settings[SecuritySettings])
     with scratch.temporary_folder() as folder:
         actor.exit_on_signals(clean_up=lambda: scratch.remove(folder))
-        actor.run(address, settings[actor.ActorSettings], experiment.domain)
+        actor.run(address, settings[actor.ActorSettings], experiment.domain, secured)
 
 
 def _run_learner(experiment: Experiment, settings: Settings) -> None:

@@ -15,6 +15,7 @@ import grpc
 from seed_rl.grpc import addresses, errors, specs
 from seed_rl.grpc.codec import MethodCodec
 from seed_rl.grpc.messages import service_pb2, service_pb2_grpc
+from seed_rl.grpc.security import PLAIN, Security
 
 _CHANNEL_OPTIONS = {
     "grpc.max_send_message_length": 512 << 20,
@@ -31,6 +32,7 @@ _CHANNEL_OPTIONS = {
     "grpc.enable_http_proxy": 0,
 }
 _RETRY_SECONDS = 0.1
+_WHY_SECONDS = 1.0  # to ask what keeps a connection from being made
 
 
 class Client:
@@ -44,20 +46,23 @@ class Client:
     client. After an error of the connection the next call connects again.
     """
 
-    def __init__(self, address: str, timeout: float = 60.0):
+    def __init__(self, address: str, timeout: float = 60.0, security: Security = PLAIN):
         """Connects.
 
         Args:
           address: "unix:/path" or "host:port".
           timeout: for how many seconds to wait for the server, now and when connecting again.
+          security: as the server's.
 
         Raises:
           ValueError: the address is malformed.
-          ConnectionTimeoutError: no server came up in time.
+          ConnectionTimeoutError: no server came up in time, or it is not secured in this way.
+          UnauthenticatedError: the server expects another token.
         """
         addresses.check(address)
         self._address = address
         self._timeout = timeout
+        self._security = security
         self._connection: _Connection | None = None
         self._closed = False
         self._connect(_Deadline(timeout))
@@ -87,7 +92,8 @@ class Client:
           UnavailableError: the server shut down or the connection broke; likewise.
           ServiceEndedError: the server has ended for good.
           InternalError: the method raised an error.
-          ConnectionTimeoutError: there was no connection, and no server to connect to.
+          ConnectionTimeoutError, UnauthenticatedError: there was no connection, and none could be
+            made.
         """
         if self._closed:
             raise ValueError("the client is closed.")
@@ -127,7 +133,7 @@ class Client:
     def _describe(self, deadline: "_Deadline") -> tuple["_Connection", service_pb2.Description]:
         """Returns a connection, and what its server serves."""
         while True:
-            self._connection = connection = _Connection(self._address)
+            self._connection = connection = _Connection(self._address, self._security)
             try:
                 return connection, connection.describe(deadline)
             except errors.UnavailableError:  # It went away while it answered; it may restart.
@@ -168,13 +174,16 @@ class _Deadline:
 class _Connection:
     """One channel with one stream of calls."""
 
-    def __init__(self, address: str):
+    def __init__(self, address: str, security: Security):
         self._address = address
-        self._channel = grpc.insecure_channel(address, options=list(_CHANNEL_OPTIONS.items()))
+        self._channel = security.channel(address, _CHANNEL_OPTIONS)
+        self._metadata = security.metadata()
         self._stub = service_pb2_grpc.FunctionsStub(self._channel)
         self._requests: queue.SimpleQueue[service_pb2.CallRequest | None] = queue.SimpleQueue()
         # gRPC reads the requests in a thread of its own until it meets None.
-        self._replies = self._stub.Call(iter(self._requests.get, None), wait_for_ready=True)
+        self._replies = self._stub.Call(
+            iter(self._requests.get, None), wait_for_ready=True, metadata=self._metadata
+        )
         # Also when forgotten: the server would go on to wait for rows of an open stream. And also
         # at exit, but before gRPC's threads are frozen: later, close() would wait for them forever.
         self._finalizer = weakref.finalize(
@@ -191,14 +200,27 @@ class _Connection:
         """Waits until the server is there."""
         try:
             return self._stub.Describe(
-                service_pb2.DescribeRequest(), wait_for_ready=True, timeout=deadline.remaining()
+                service_pb2.DescribeRequest(),
+                wait_for_ready=True,
+                metadata=self._metadata,
+                timeout=deadline.remaining(),
             )
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise errors.ConnectionTimeoutError(
                     f"no server answered at {self._address} within {deadline.seconds:g} seconds"
+                    f"{self._why_not()}"
                 ) from None
             raise errors.from_status(error.code(), error.details()) from None
+
+    def _why_not(self) -> str:
+        """The last failure to connect, for the end of a sentence; a call that waits hides it."""
+        try:
+            self._stub.Describe(service_pb2.DescribeRequest(), timeout=_WHY_SECONDS)
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNAVAILABLE:
+                return f" ({error.details().rpartition('last error: ')[2]})"
+        return ""
 
     def exchange(
         self, request: service_pb2.CallRequest, deadline: _Deadline

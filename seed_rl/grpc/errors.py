@@ -19,6 +19,10 @@ class ServiceEndedError(GrpcError):
     """The server has ended for good: training is over and nobody should connect again."""
 
 
+class UnauthenticatedError(GrpcError):
+    """The server expects another token."""
+
+
 class InvalidArgumentError(GrpcError):
     """An argument is not what the method takes, or more than the server can hold."""
 
@@ -38,6 +42,7 @@ class InternalError(GrpcError):
 _BY_STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: InvalidArgumentError,
+    grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
     grpc.StatusCode.NOT_FOUND: NotFoundError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,

@@ -38,7 +38,8 @@ absl::Status Server::Bind(MethodSpec spec,
 
 absl::StatusOr<std::vector<int32_t>> Server::Start(const std::vector<std::string>& addresses,
                                                    const std::string& description,
-                                                   int32_t max_request_bytes) {
+                                                   int32_t max_request_bytes,
+                                                   const TransportSecurity& security) {
   absl::StatusOr<const TransportApi*> api = FindTransport();
   if (!api.ok()) return api.status();
   api_ = *api;
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<int32_t>> Server::Start(const std::vector<std::string
   transport_ = api_->create({this, &Server::OnRequest, &Server::OnClose});
   const bool started =
       api_->start(transport_, names.data(), names.size(), description.data(), description.size(),
-                  max_request_bytes, ports.data(), error.data(), error.size());
+                  max_request_bytes, &security, ports.data(), error.data(), error.size());
   if (!started) {
     api_->stop(std::exchange(transport_, nullptr), 0, "");
     return absl::UnavailableError(error.data());

@@ -27,7 +27,8 @@ class Server : public tensorflow::ResourceBase {
   // after an UnavailableError: an address cannot be bound.
   absl::StatusOr<std::vector<int32_t>> Start(const std::vector<std::string>& addresses,
                                              const std::string& description,
-                                             int32_t max_request_bytes);
+                                             int32_t max_request_bytes,
+                                             const TransportSecurity& security);
   // Ends every call and every stream: cleanly if `final`, else as unavailable. Later calls do
   // nothing, and don't wait for the first.
   void Shutdown(bool final);

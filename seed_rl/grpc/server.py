@@ -18,6 +18,7 @@ from seed_rl.grpc import addresses as address_lib
 from seed_rl.grpc import signatures, specs, unix_sockets
 from seed_rl.grpc.messages import service_pb2
 from seed_rl.grpc.ops import library as ops
+from seed_rl.grpc.security import PLAIN, Security
 
 _DEFAULT_TIMEOUT_MS = 20.0
 _MAX_TIMEOUT_MS = 24 * 3_600_000
@@ -35,10 +36,16 @@ class Server:
     block, or with the last reference to it.
     """
 
-    def __init__(self, addresses: Sequence[str], settings: Mapping[str, Any] | None = None):
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        settings: Mapping[str, Any] | None = None,
+        security: Security = PLAIN,
+    ):
         """Args:
           addresses: each "unix:/path" or "host:port"; port 0 picks a free one.
           settings: handed to every client as it is; must be JSON.
+          security: of all connections.
 
         Raises:
           ValueError: an address is malformed, or the settings are not JSON.
@@ -49,6 +56,7 @@ class Server:
             address_lib.check(address)
         self._addresses = list(addresses)
         self._settings_json = _to_json(settings or {})
+        self._security = security
         self._methods: dict[str, specs.Method] = {}
         self._started = False
         # C++ holds no reference to a function's variables.
@@ -150,6 +158,12 @@ class Server:
                     self._handle,
                     self._addresses,
                     description.SerializeToString(),
+                    [
+                        self._security.certificate,
+                        self._security.key,
+                        self._security.ca,
+                        self._security.token,
+                    ],
                     max_request_bytes=_max_message_bytes(self._methods.values()),
                 )
         except tf.errors.UnavailableError as error:

@@ -44,6 +44,7 @@ REGISTER_OP("SeedRlServerStart")
     .Input("server: resource")
     .Input("addresses: string")
     .Input("description: string")
+    .Input("security: string")
     .Attr("max_request_bytes: int")
     .Output("ports: int32")
     .SetIsStateful();
@@ -136,9 +137,12 @@ class ServerStartOp : public ServerMethodOp {
  protected:
   void Compute(OpKernelContext* context, Server& server) override {
     const auto addresses = context->input(1).vec<tstring>();
+    const auto texts = context->input(3).vec<tstring>();
+    const TransportSecurity security{texts(0).c_str(), texts(1).c_str(), texts(2).c_str(),
+                                     texts(3).c_str()};
     const auto ports = server.Start(
         std::vector<std::string>(addresses.data(), addresses.data() + addresses.size()),
-        context->input(2).scalar<tstring>()(), max_request_bytes_);
+        context->input(2).scalar<tstring>()(), max_request_bytes_, security);
     OP_REQUIRES_OK(context, ports.status());
     Tensor* output;
     OP_REQUIRES_OK(context, context->allocate_output(0, context->input(1).shape(), &output));

@@ -41,6 +41,25 @@ Status MakeStatus(int32_t code, const char* message) {
   return Status(static_cast<StatusCode>(code), Shorten(message));
 }
 
+std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const TransportSecurity& security) {
+  const std::string certificate = security.certificate, ca = security.ca;
+  if (certificate.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                 : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_key_cert_pairs.push_back({security.key, certificate});
+  options.pem_root_certs = ca;
+  return grpc::SslServerCredentials(options);
+}
+
+// In a time that does not tell where they differ.
+bool SecretsAreEqual(grpc::string_ref one, grpc::string_ref other) {
+  if (one.size() != other.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < one.size(); ++i) difference |= one.data()[i] ^ other.data()[i];
+  return difference == 0;
+}
+
 // One client's stream of calls: read, hand up, write, read, ...
 //
 // gRPC allows one write at a time and nothing after Finish(), while the end can come at any time
@@ -82,7 +101,7 @@ struct Transport : Service {
 
   // Returns what went wrong, or an empty string.
   std::string Start(const std::vector<std::string>& addresses, const std::string& description,
-                    int32_t max_request_bytes, int32_t* ports);
+                    int32_t max_request_bytes, const TransportSecurity& security, int32_t* ports);
   void Stop(const Status& status);
   std::shared_ptr<Stream> Find(uint64_t id);
   void Remove(uint64_t id);
@@ -94,8 +113,12 @@ struct Transport : Service {
                                      seed_rl::Description* reply) override;
 
  private:
+  // OK if the call has the token, where one is asked for.
+  Status Authenticate(const grpc::CallbackServerContext& context) const;
+
   const TransportHandler handler_;
   seed_rl::Description description_;
+  std::string authorization_;  // What calls must have as metadata of this name; empty: nothing.
   std::unique_ptr<grpc::Server> server_;
 
   std::mutex mutex_;
@@ -185,8 +208,10 @@ void Stream::OnDone() { transport_->Remove(id_); }
 
 std::string Transport::Start(const std::vector<std::string>& addresses,
                              const std::string& description, int32_t max_request_bytes,
-                             int32_t* ports) {
+                             const TransportSecurity& security, int32_t* ports) {
   if (!description_.ParseFromString(description)) return "the description cannot be read";
+  if (*security.token != '\0') authorization_ = std::string("Bearer ") + security.token;
+  const std::shared_ptr<grpc::ServerCredentials> credentials = MakeCredentials(security);
   grpc::ServerBuilder builder;
   builder.RegisterService(this);
   builder.SetMaxReceiveMessageSize(max_request_bytes);
@@ -200,7 +225,7 @@ std::string Transport::Start(const std::vector<std::string>& addresses,
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   for (size_t i = 0; i < addresses.size(); ++i) {
-    builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(addresses[i], credentials, &ports[i]);
   }
   server_ = builder.BuildAndStart();
   if (server_) return "";
@@ -239,7 +264,21 @@ void Transport::Remove(uint64_t id) {
   stream_removed_.notify_all();
 }
 
-grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Transport::Call(grpc::CallbackServerContext*) {
+Status Transport::Authenticate(const grpc::CallbackServerContext& context) const {
+  if (authorization_.empty()) return Status::OK;
+  const auto found = context.client_metadata().find("authorization");
+  if (found == context.client_metadata().end()) {
+    return Status(StatusCode::UNAUTHENTICATED, "expected a token, got none");
+  }
+  if (!SecretsAreEqual(found->second, authorization_)) {
+    return Status(StatusCode::UNAUTHENTICATED, "expected another token");
+  }
+  return Status::OK;
+}
+
+grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Transport::Call(
+    grpc::CallbackServerContext* context) {
+  const Status authentic = Authenticate(*context);
   std::shared_ptr<Stream> stream;
   bool stopping;
   {
@@ -249,7 +288,9 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Transport::Call(grpc::CallbackS
     streams_.emplace(id, stream);
     stopping = stopping_;
   }
-  if (stopping) {
+  if (!authentic.ok()) {
+    stream->End(authentic);
+  } else if (stopping) {
     stream->End(stop_status_);
   } else {
     stream->Read();
@@ -260,9 +301,10 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Transport::Call(grpc::CallbackS
 grpc::ServerUnaryReactor* Transport::Describe(grpc::CallbackServerContext* context,
                                               const seed_rl::DescribeRequest*,
                                               seed_rl::Description* reply) {
-  *reply = description_;
+  const Status authentic = Authenticate(*context);
+  if (authentic.ok()) *reply = description_;
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(Status::OK);
+  reactor->Finish(authentic);
   return reactor;
 }
 
@@ -278,11 +320,12 @@ Transport* CreateTransport(TransportHandler handler) {
 
 bool StartTransport(Transport* transport, const char* const* addresses, int32_t num_addresses,
                     const void* description, uint64_t description_size,
-                    int32_t max_request_bytes, int32_t* ports, char* error, uint64_t error_size) {
+                    int32_t max_request_bytes, const TransportSecurity* security, int32_t* ports,
+                    char* error, uint64_t error_size) {
   const std::string problem = transport->Start(
       std::vector<std::string>(addresses, addresses + num_addresses),
       std::string(static_cast<const char*>(description), description_size), max_request_bytes,
-      ports);
+      *security, ports);
   std::snprintf(error, error_size, "%s", problem.c_str());
   return problem.empty();
 }

@@ -38,6 +38,14 @@ struct TransportHandler {
   void (*on_close)(void* context, uint64_t stream);
 };
 
+// Who may connect, and how. Empty strings where that is not asked for.
+struct TransportSecurity {
+  const char* certificate;  // PEM: the server's chain. None: connections are not encrypted.
+  const char* key;          // PEM: the certificate's.
+  const char* ca;           // PEM: who must have signed the clients' certificates.
+  const char* token;        // Every call must bring it along: "authorization: Bearer <token>".
+};
+
 struct Transport;
 
 struct TransportApi {
@@ -48,7 +56,8 @@ struct TransportApi {
   // Returns false after writing a message of at most `error_size` bytes into `error`.
   bool (*start)(Transport* transport, const char* const* addresses, int32_t num_addresses,
                 const void* description, uint64_t description_size, int32_t max_request_bytes,
-                int32_t* ports, char* error, uint64_t error_size);
+                const TransportSecurity* security, int32_t* ports, char* error,
+                uint64_t error_size);
   // Both do nothing when the stream has ended in the meantime. `code` is a gRPC status code;
   // 0 ends the stream cleanly.
   void (*reply)(Transport* transport, uint64_t stream, const WireTensor* results,

@@ -214,7 +214,10 @@ def test_waits_for_a_late_learner(serve: Serve, start_actor: StartActor) -> None
 
 def test_gives_up_on_an_absent_learner(address: str) -> None:
     settings = ActorSettings(connection_timeout_secs=0.5)
-    message = r"^--connection_timeout_secs=0.5: no server answered at unix:.* within 0.5 seconds\.$"
+    message = (
+        r"^--connection_timeout_secs=0.5: no server answered at unix:.* within 0.5 seconds "
+        r"\(.*No such file or directory\)\.$"
+    )
     with pytest.raises(UserError, match=message):
         actor.run(address, settings, DOMAIN)
 

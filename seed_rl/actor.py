@@ -100,7 +100,7 @@ def environment_seed(seed: int, env_id: int) -> int:
 
 
 def exit_on_signals(clean_up: Callable[[], None] = lambda: None) -> None:
-    """Makes SIGTERM and SIGINT end this process with exit code 0: an actor has nothing to save.
+    """Makes SIGTERM and SIGINT end this process, with exit code 128 + n: it has nothing to save.
 
     At once, not by an exception: raised in the middle of gRPC's Python code, it leaves a connection
     whose end the interpreter's exit waits for forever.
@@ -111,11 +111,11 @@ def exit_on_signals(clean_up: Callable[[], None] = lambda: None) -> None:
     """
 
     def end(number: int, frame: object) -> None:
-        del number, frame
+        del frame
         try:
             clean_up()
         finally:
-            os._exit(0)
+            os._exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)

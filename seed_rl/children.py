@@ -17,6 +17,7 @@ from seed_rl.logs import START_MARK, last_words
 from seed_rl.progress import say
 
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 30.0  # before a restart; doubles from one to the other
+GRACE_SECONDS = 5.0  # from SIGTERM to SIGKILL, for processes with nothing to save
 STABLE_SECONDS = 60.0  # an actor that lived this long starts again after the first wait
 
 _libc = ctypes.CDLL(None)
@@ -95,21 +96,23 @@ class Actor(Child):
     _wait = FIRST_WAIT_SECONDS
     _restart_at: float | None = None
 
-    def tend(self) -> None:
-        """Does what is due now."""
+    def tend(self) -> int | None:
+        """Does what is due now. Returns the exit code where it has just ended, else None."""
         now = time.monotonic()
         code = self.poll()
         if code is None or self.mistakes:
-            return
+            return None
         if self._restart_at is None:
             if code == 1:
                 self.mistakes = last_words(self.log).mistakes
             self._restart_at = now + self._next_wait(code, now - self._started_at)
-        elif now >= self._restart_at:
+            return code
+        if now >= self._restart_at:
             self.kill()  # what it started and left behind
             self._restart_at = None
             self._process = self._start()
             say(f"{self.name} {ending(code)} and was started again; its log: {self.log}")
+        return None
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._started_at = time.monotonic()
@@ -121,6 +124,15 @@ class Actor(Child):
         wait = FIRST_WAIT_SECONDS if lived_seconds >= STABLE_SECONDS else self._wait
         self._wait = min(2 * wait, LAST_WAIT_SECONDS)
         return wait
+
+
+def end_all(children: Sequence[Child]) -> None:
+    """Asks all to end, and kills those that have not after GRACE_SECONDS."""
+    for child in children:
+        child.terminate()
+    deadline = time.monotonic() + GRACE_SECONDS
+    for child in children:
+        child.kill(after_seconds=max(0.0, deadline - time.monotonic()))
 
 
 def ending(code: int) -> str:

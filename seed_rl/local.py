@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
-import itertools
 import os
 import shlex
 import signal
@@ -24,22 +23,17 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from absl import flags
-
 from seed_rl import starts
-from seed_rl.children import Actor, Child, ending
+from seed_rl.children import Actor, Child, end_all, ending
+from seed_rl.command import REPOSITORY, Command, parse
 from seed_rl.logs import last_words, quote, shown
 from seed_rl.machine import cores
 from seed_rl.progress import say
-from seed_rl.settings import define_flags, from_flags, setting
+from seed_rl.settings import setting
 
 USAGE = "run_local.sh ENVIRONMENT AGENT NUM_ACTORS [ENVS_PER_ACTOR] [--any_flag=value ...]"
-DEFAULT_ENVS_PER_ACTOR = "8"
-HELP_FLAGS = {"-help", "--help", "-helpfull", "--helpfull", "-helpshort", "--helpshort"}
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 POLL_SECONDS = 0.1
-GRACE_SECONDS = 5.0  # from SIGTERM to SIGKILL, for processes with nothing to save
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,84 +55,6 @@ class LocalSettings:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """The command line, checked.
-
-    Attributes:
-      environment, agent: name the module <environment>.<agent>_main.
-      num_actors: actor processes.
-      envs_per_actor: environments in each of them.
-      settings: this command's own flags.
-      flags: all other flags, in their order; they go to learner and actors.
-    """
-
-    environment: str
-    agent: str
-    num_actors: int
-    envs_per_actor: int
-    settings: LocalSettings
-    flags: tuple[str, ...]
-
-
-def parse(argv: Sequence[str]) -> Command:
-    """Reads the command line (without the program's name).
-
-    Raises:
-      SystemExit: with one sentence for the user, where it asks for what is not there.
-    """
-    words = list(itertools.takewhile(lambda argument: not argument.startswith("-"), argv))
-    options = argv[len(words) :]
-    wants_help = not HELP_FLAGS.isdisjoint(options)
-    if not 3 <= len(words) <= 4 and not (wants_help and len(words) == 2):
-        raise SystemExit(f"Expected {USAGE}, got: {shlex.join(argv) or 'nothing'}.")
-    environment, agent = words[0].rstrip("/"), words[1]  # completion leaves a slash behind atari
-    _check_main(environment, agent)
-    if wants_help:
-        os.execv(sys.executable, [*_main_program(environment, agent), *options])
-    num_actors, envs_per_actor = (*words[2:], DEFAULT_ENVS_PER_ACTOR)[:2]
-    settings, others = _split_flags(options)
-    return Command(
-        environment,
-        agent,
-        _positive("NUM_ACTORS", num_actors),
-        _positive("ENVS_PER_ACTOR", envs_per_actor),
-        settings,
-        tuple(others),
-    )
-
-
-def _split_flags(options: Sequence[str]) -> tuple[LocalSettings, list[str]]:
-    """This command's flags, and all others."""
-    own = flags.FlagValues()
-    own.set_gnu_getopt()  # in `--game Pong --logdir=x`, look for own flags behind Pong too
-    define_flags(LocalSettings, flag_values=own)
-    try:
-        _, *others = own(["run_local.sh", *options], known_only=True)
-    except (flags.Error, ValueError) as error:
-        raise SystemExit(str(error)) from None
-    return from_flags(LocalSettings, own), others
-
-
-def _check_main(environment: str, agent: str) -> None:
-    """Ends the program unless there is a module <environment>.<agent>_main."""
-    roots = dict.fromkeys((REPOSITORY, Path.cwd()))
-    if any((root / environment / f"{agent}_main.py").is_file() for root in roots):
-        return
-    found = sorted(main for root in roots for main in root.glob("*/*_main.py"))
-    listing = ", ".join(f"{m.parent.name} {m.name.removesuffix('_main.py')}" for m in found)
-    raise SystemExit(
-        f"ENVIRONMENT AGENT: expected names with a file ENVIRONMENT/AGENT_main.py,"
-        f" got '{environment} {agent}'; there are: {listing or 'none'}."
-    )
-
-
-def _positive(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise SystemExit(f"{name}: expected a whole number above 0, got '{text}'.")
-    return int(text)
-
-
 class Run:
     """One learner with all that belongs to it.
 
@@ -148,7 +64,7 @@ class Run:
       scratch: directory for the socket, with a short path: the kernel takes no more than 107 bytes.
     """
 
-    def __init__(self, command: Command, logdir: Path, scratch: Path):
+    def __init__(self, command: Command[LocalSettings], logdir: Path, scratch: Path):
         self._command = command
         self._logdir = logdir
         self._logs = logdir / "logs"
@@ -180,7 +96,7 @@ class Run:
                     self._watch_tensorboard()
                 time.sleep(POLL_SECONDS)
         finally:
-            self._end_all()
+            end_all(self._children)
         self._report(learner, code)
         if code == 0 and any(actor.mistakes for actor in self._actors):
             return 1
@@ -238,18 +154,14 @@ class Run:
         return Actor(f"actor_{task:02}", command, self._logs, environment={"OMP_NUM_THREADS": "1"})
 
     def _main_command(self, run_mode: str, *options: str) -> list[str]:
-        """The command of the learner or an actor; the user's flags come last and so win."""
-        command = self._command
-        return [
-            *_main_program(command.environment, command.agent),
-            f"--run_mode={run_mode}",
+        """The command of the learner or an actor."""
+        return self._command.main(
+            run_mode,
             f"--logdir={self._logdir}",
             f"--server_address={self._address}",
-            f"--num_envs={command.num_actors * command.envs_per_actor}",
-            f"--env_batch_size={command.envs_per_actor}",
+            f"--num_envs={self._command.num_actors * self._command.envs_per_actor}",
             *options,
-            *command.flags,
-        ]
+        )
 
     def _stop(self, learner: Child) -> None:
         # Signals that came at once, say from a terminal and from a wrapper, are one wish.
@@ -259,13 +171,6 @@ class Run:
         else:
             learner.kill()
         self._stops_passed_on = self._stops_asked
-
-    def _end_all(self) -> None:
-        for child in self._children:
-            child.terminate()
-        deadline = time.monotonic() + GRACE_SECONDS
-        for child in self._children:
-            child.kill(after_seconds=max(0.0, deadline - time.monotonic()))
 
     def _report(self, learner: Child, code: int) -> None:
         if code != 0 and not self._stops_asked:
@@ -291,10 +196,6 @@ def operation_threads() -> int:
     return max(1, cores() // 2)
 
 
-def _main_program(environment: str, agent: str) -> list[str]:
-    return [sys.executable, "-m", f"{environment}.{agent}_main"]
-
-
 def _free_port(wanted: int) -> int:
     """The wanted port of localhost, or any free one if it is taken."""
     for port in (wanted, 0):
@@ -305,7 +206,7 @@ def _free_port(wanted: int) -> int:
     raise OSError("no free port on localhost")
 
 
-def _make_logdir(command: Command) -> Path:
+def _make_logdir(command: Command[LocalSettings]) -> Path:
     given = command.settings.logdir
     if "://" in given:
         raise SystemExit(f"--logdir: expected a directory of this machine, got '{given}'.")
@@ -341,7 +242,7 @@ def _locked(logdir: Path) -> Iterator[None]:
 
 
 def main(argv: Sequence[str]) -> int:
-    command = parse(argv)
+    command = parse(argv, USAGE, LocalSettings)
     logdir = _make_logdir(command)
     with _locked(logdir), tempfile.TemporaryDirectory(prefix="seed_rl_", dir="/tmp") as scratch:
         starts.record(logdir, REPOSITORY, ["./run_local.sh", *argv])

@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,15 +40,23 @@ class Program:
       command: program and arguments.
       cwd: where it runs.
       imports: whether it finds this project's modules; run_local.sh sees to that itself.
+      variables: of its environment, on top of this process's.
     """
 
-    def __init__(self, log: Path, *command: str, cwd: Path = REPOSITORY, imports: bool = True):
+    def __init__(
+        self,
+        log: Path,
+        *command: str,
+        cwd: Path = REPOSITORY,
+        imports: bool = True,
+        variables: Mapping[str, str] | None = None,
+    ):
         self._log = log
         with log.open("w") as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=cwd,
-                env=_environment(imports),
+                env={**_environment(imports), **(variables or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -230,7 +230,7 @@ def test_users_flags_go_to_the_learner_behind_the_launchers_own(launch):
     launcher = launch("--game", "Pong", "--env_batch_size=5")
     launcher.wait_until_running()
     assert "--run_mode=learner" in launcher.arguments
-    assert "--num_envs=6 --env_batch_size=3" in launcher.arguments
+    assert " --env_batch_size=3 " in launcher.arguments and " --num_envs=6 " in launcher.arguments
     assert f"--intra_op_threads={operation_threads()} " in launcher.arguments
     assert launcher.arguments.endswith(" --game Pong --env_batch_size=5")
     assert "tensorboard" not in launcher.arguments

@@ -281,10 +281,10 @@ def test_signal_ends_a_process_that_interacts(serve: Serve, spawn: Spawn, number
     process = spawn()
     learner.receive(3)
     process.send_signal(number)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60) == 128 + number
 
 
 def test_signal_ends_a_process_that_waits_for_the_learner(spawn: Spawn) -> None:
     process = spawn()
     process.send_signal(SIGTERM)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60) == 128 + SIGTERM

@@ -75,7 +75,7 @@ def test_folder_goes_when_a_signal_ends_a_process(
     process, made = running
     assert (made / "file").exists()
     process.send_signal(number)
-    assert process.wait(60) == 0
+    assert process.wait(60) == 128 + number
     assert not list(tmp_path.iterdir())
 
 

@@ -6,11 +6,12 @@
 #   --dev                             also what the tests and checks need
 #   --domain=football                 also what this domain needs (NAME/setup.sh, where there is one)
 #   PYTHON=python3.12                 the interpreter (default: the first of 3.11 to 3.13 found)
-#   SEED_RL_ACCELERATOR=cpu|gpu|tpu   which TensorFlow (default: gpu if nvidia-smi lists one, else cpu)
+#   SEED_RL_ACCELERATOR=cpu|gpu|tpu   which TensorFlow (default: gpu if nvidia-smi lists one, else cpu);
+#                                     none: no TensorFlow, for machines that only run actors
 set -euo pipefail
 
 readonly UV_VERSION=0.13.9
-readonly BUILD_PACKAGES=(ca-certificates cmake g++ libgrpc++-dev libprotobuf-dev ninja-build pkg-config
+readonly BUILD_PACKAGES=(cmake g++ libgrpc++-dev libprotobuf-dev ninja-build pkg-config
   protobuf-compiler protobuf-compiler-grpc)
 readonly PYTHON_PACKAGES=(python3 python3-venv)
 readonly STAMP=.venv/seed_rl.stamp # one line: what the environment was made from
@@ -52,7 +53,8 @@ missing_packages() {
 
 install_packages() {
   command -v dpkg-query >/dev/null || return 0 # not Debian: the steps below name what they miss
-  local missing wanted=("${BUILD_PACKAGES[@]}" "${DOMAIN_PACKAGES[@]}") as_root=()
+  local missing wanted=(ca-certificates "${DOMAIN_PACKAGES[@]}") as_root=()
+  [[ $(accelerator) == none ]] || wanted+=("${BUILD_PACKAGES[@]}")
   find_python >/dev/null || wanted+=("${PYTHON_PACKAGES[@]}")
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   ((${#missing[@]})) || return 0
@@ -69,12 +71,12 @@ install_packages() {
   "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null
 }
 
-# Prints the extra of pyproject.toml that brings the right TensorFlow.
+# Prints the extra of pyproject.toml that brings the right TensorFlow, or none.
 accelerator() {
   case ${SEED_RL_ACCELERATOR:-} in
-    cpu | gpu | tpu) printf '%s\n' "$SEED_RL_ACCELERATOR" ;;
+    cpu | gpu | tpu | none) printf '%s\n' "$SEED_RL_ACCELERATOR" ;;
     '') if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then echo gpu; else echo cpu; fi ;;
-    *) fail "SEED_RL_ACCELERATOR: expected cpu, gpu or tpu, got '$SEED_RL_ACCELERATOR'." ;;
+    *) fail "SEED_RL_ACCELERATOR: expected cpu, gpu, tpu or none, got '$SEED_RL_ACCELERATOR'." ;;
   esac
 }
 
@@ -100,13 +102,14 @@ sync_environment() {
   # Two flavours of TensorFlow overwrite each other's files, so a change of flavour cleans up; else
   # what users added to the environment stays.
   [[ $stamp != "$extra "* ]] || options+=(--inexact)
+  [[ $extra == none ]] || options+=(--extra learner --extra "$extra")
   [[ -z $group ]] || options+=(--group "$group")
   say "installing the Python environment for $extra (20 s to some minutes, for downloads)"
   rm -f "$STAMP"
   # With the system's certificates: a network may have one of its own.
   env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
     .uv/bin/uv sync --quiet --system-certs --frozen --compile-bytecode \
-    --python "$python" --extra "$extra" "${options[@]}" </dev/null
+    --python "$python" "${options[@]}" </dev/null
   printf '%s\n' "$made_from $group" >"$STAMP"
 }
 
@@ -130,7 +133,11 @@ main() {
   }
   install_packages
   sync_environment "$group"
-  .venv/bin/python -m seed_rl.grpc.build
+  if [[ $(accelerator) == none ]]; then
+    .venv/bin/python -m seed_rl.grpc.messages_build
+  else
+    .venv/bin/python -m seed_rl.grpc.build
+  fi
   setup_domain
 }
 

@@ -19,6 +19,7 @@ version = "1.0"
 requires-python = ">=3.11,<3.14"
 
 [project.optional-dependencies]
+learner = []
 cpu = []
 gpu = []
 tpu = []
@@ -41,7 +42,7 @@ version = "1.0"
 source = { virtual = "." }
 
 [package.metadata]
-provides-extras = ["cpu", "gpu", "tpu"]
+provides-extras = ["cpu", "gpu", "learner", "tpu"]
 
 [package.metadata.requires-dev]
 dev = []
@@ -125,8 +126,10 @@ class Machine:
         shutil.copy(REPOSITORY / "setup.sh", self.checkout)
         (self.checkout / "pyproject.toml").write_text(PROJECT)
         (self.checkout / "uv.lock").write_text(LOCK)
-        # With nothing to compile, setup.sh's last step is to find this module.
-        (self.checkout / "seed_rl" / "grpc" / "build.py").touch()
+        # With nothing to compile, setup.sh's last step is to run one of these modules.
+        for module in "build", "messages_build":
+            step = self.checkout / "seed_rl" / "grpc" / f"{module}.py"
+            step.write_text(f"print('made by {module}')")
         if (REPOSITORY / ".uv").exists():  # else setup.sh fetches its uv
             (self.checkout / ".uv").symlink_to(REPOSITORY / ".uv")
 
@@ -172,11 +175,11 @@ def test_it_installs_only_missing_packages(machine, user):
     ]
 
 
-def test_second_start_does_and_says_nothing(machine):
+def test_second_start_installs_nothing_and_says_nothing_of_it(machine):
     assert "installing the Python environment for cpu" in machine.set_up()
     stamp = machine.checkout / ".venv" / "seed_rl.stamp"
     made = stamp.stat().st_mtime_ns
-    assert machine.set_up() == ""
+    assert machine.set_up() == "made by build\n"
     assert stamp.stat().st_mtime_ns == made
     assert not machine.apt_calls.exists()
 
@@ -184,8 +187,15 @@ def test_second_start_does_and_says_nothing(machine):
 def test_environment_with_tools_for_tests_serves_runs_too(machine):
     assert "installing the Python environment" in machine.set_up()
     assert "installing the Python environment" in machine.set_up("--dev")
-    assert machine.set_up() == ""
-    assert machine.set_up("--dev") == ""
+    assert "installing" not in machine.set_up()
+    assert "installing" not in machine.set_up("--dev")
+
+
+def test_actors_need_no_compilers_and_no_tensorflow(machine):
+    machine.packages = "cmake g++ libgrpc++-dev"
+    output = machine.set_up(SEED_RL_ACCELERATOR="none")
+    assert "for none" in output and "with apt" not in output
+    assert output.endswith("made by messages_build\n")
 
 
 def test_new_lock_file_is_installed_beside_the_users_packages(machine):
@@ -222,7 +232,7 @@ def test_starts_at_the_same_time_wait_for_each_other(machine):
     ("arguments", "variables", "message"),
     [
         (["--prod"], {}, "expected --dev or --domain=NAME, got '--prod'."),
-        ([], {"SEED_RL_ACCELERATOR": "npu"}, "expected cpu, gpu or tpu, got 'npu'."),
+        ([], {"SEED_RL_ACCELERATOR": "npu"}, "expected cpu, gpu, tpu or none, got 'npu'."),
         ([], {"PYTHON": "false"}, "expected a Python 3.11 to 3.13 with its venv module, got false"),
     ],
 )

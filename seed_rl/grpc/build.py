@@ -13,10 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE_DIR = Path(__file__).resolve().parent
+from seed_rl.grpc import messages_build
+from seed_rl.grpc.messages_build import SOURCE_DIR
+
 OPS_LIBRARY = "libseed_rl_ops.so"
 TRANSPORT_LIBRARY = "libseed_rl_transport.so"
-_PRODUCTS = (OPS_LIBRARY, TRANSPORT_LIBRARY, "service_pb2.py", "service_pb2_grpc.py")
+_PRODUCTS = (OPS_LIBRARY, TRANSPORT_LIBRARY, *messages_build.PRODUCTS)
 _SOURCES = ("*.cc", "*.h", "*.proto", "CMakeLists.txt")
 _TENSORFLOW_DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
 _TOOLS = ("cmake", "ninja", "pkg-config", "g++", "protoc", "grpc_cpp_plugin")
@@ -78,7 +80,6 @@ def build(directory: Path = SOURCE_DIR) -> None:
     made_from = fingerprint(directory)  # Before: a source may change while the compiler runs.
     _mark(directory).unlink(missing_ok=True)
     definitions = {
-        "Python_EXECUTABLE": sys.executable,
         "TENSORFLOW_COMPILE_FLAGS": " ".join(tf.sysconfig.get_compile_flags()),
         "TENSORFLOW_LINK_FLAGS": " ".join(tf.sysconfig.get_link_flags()),
     }
@@ -86,6 +87,7 @@ def build(directory: Path = SOURCE_DIR) -> None:
     configure = ["cmake", "--fresh", "-G", "Ninja", "-S", str(directory), "-B", str(build_dir)]
     _run(configure + [f"-D{name}={value}" for name, value in definitions.items()])
     _run(["cmake", "--build", str(build_dir), "--parallel", str(os.cpu_count())])
+    messages_build.build(directory)
     _mark(directory).write_text(made_from)
 
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gcp import cluster
+from gcp import cluster, credentials
 from gcp.cluster import Place
 from seed_rl.children import Actor, end_all
 from seed_rl.command import Command, parse
@@ -49,13 +49,20 @@ class ClusterSettings:
     actor_machine: int = setting(
         0, "Number of this one among them, from 0 (with JOB_COMPLETION_INDEX: that).", minimum=0
     )
+    credentials: str = setting(
+        "",
+        "Folder with a token, a certificate and its key as gcp/credentials.py makes them, of this "
+        "machine or gs://bucket/folder; secures the network.",
+    )
     tuning: bool = setting(
         False, "Hyper-parameter tuning: each trial has a folder of its own below --logdir."
     )
 
 
-def learner_command(command: Command[ClusterSettings], place: Place) -> list[str]:
-    """What the learner's machine runs."""
+def learner_command(
+    command: Command[ClusterSettings], place: Place, security: Sequence[str]
+) -> list[str]:
+    """What the learner's machine runs; `security` are flags."""
     settings = command.settings
     machines = place.num_actor_machines
     if machines == 0:
@@ -68,11 +75,14 @@ def learner_command(command: Command[ClusterSettings], place: Place) -> list[str
         f"--server_address={place.listening_address}",
         f"--num_envs={actors * command.envs_per_actor}",
         f"--logdir={_logdir(settings, place)}",
+        *security,
     )
 
 
-def actor_commands(command: Command[ClusterSettings], place: Place) -> list[list[str]]:
-    """What a machine of actors runs."""
+def actor_commands(
+    command: Command[ClusterSettings], place: Place, security: Sequence[str]
+) -> list[list[str]]:
+    """What a machine of actors runs; `security` are flags."""
     machine = place.actor_machine
     first = command.num_actors * (command.settings.actor_machine if machine is None else machine)
     return [
@@ -81,9 +91,14 @@ def actor_commands(command: Command[ClusterSettings], place: Place) -> list[list
             f"--server_address={place.learner_address}",
             f"--connection_timeout_secs={CONNECTION_TIMEOUT_SECONDS}",
             f"--task={task}",
+            *security,
         )
         for task in range(first, first + command.num_actors)
     ]
+
+
+def _security(source: str, folder: Path) -> list[str]:
+    return credentials.flags(credentials.fetch(source, folder)) if source else []
 
 
 def _logdir(settings: ClusterSettings, place: Place) -> str:
@@ -144,12 +159,15 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     command = parse(argv, USAGE, ClusterSettings)
     try:
         place = cluster.find(environment)
-        if place.role == "learner":
-            program = learner_command(command, place)
-            # In this process's place: signals reach it, and its exit code is this program's.
+        with tempfile.TemporaryDirectory(prefix="seed_rl_machine_") as folder:
+            security = _security(command.settings.credentials, Path(folder))
+            if place.role == "actor":
+                commands = actor_commands(command, place, security)
+                return ActorMachine(commands, Path(folder)).run()
+            program = learner_command(command, place, security)
+            # In this process's place: signals reach it, its exit code is this program's, and the
+            # folder stays, as it must.
             os.execv(program[0], program)
-        with tempfile.TemporaryDirectory(prefix="seed_rl_logs_") as logs:
-            return ActorMachine(actor_commands(command, place), Path(logs)).run()
     except UserError as error:
         print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
         return 1

@@ -31,6 +31,7 @@ from seed_rl.replay import PrioritizedReplay, ReplaySettings
 from seed_rl.sources import Batch, BatchSource, QueueSource, ReplaySource
 from seed_rl.summaries import Summaries
 from seed_rl.training import Updater
+from seed_rl.tuning import TuningReport
 from seed_rl.types import ArraySpec, EnvironmentSpec
 
 
@@ -107,6 +108,7 @@ class Learner:
         self._restore()
         self._source = self._make_source()
         self._summaries = Summaries(f"{self._logdir}/summaries")
+        self._tuning = TuningReport(settings.tuning_metric)
         self._episodes = EpisodeLog(
             settings.num_training_envs,
             config.tasks,
@@ -156,6 +158,7 @@ class Learner:
             self._server.shutdown(final=self._finished())
             self._inference.unrolls.close()
             self._report()
+            self._tuning.flush()
             self._progress.close()
 
     def _say_what_comes_first(self) -> None:
@@ -202,7 +205,9 @@ class Learner:
         if count := ended.size():
             columns = [x.numpy().tolist() for x in tf.nest.flatten(ended.dequeue_many(count))]
             for episode in zip(*columns, strict=True):
-                self._summaries.write(self._episodes.add(*episode), self.frames)
+                scalars = self._episodes.add(*episode)
+                self._summaries.write(scalars, self.frames)
+                self._tuning.add(scalars, self.frames)
         self._progress.update(self.frames, int(self._training_step), self._episodes.headline())
 
     def _save(self) -> None:

@@ -61,6 +61,12 @@ class LearnerSettings:
         1, "Every so many episodes of a kind, return and length go to the summaries.", minimum=1
     )
 
+    tuning_metric: str = setting(
+        "",
+        "Scalar that is reported to Vertex AI's hyper-parameter tuning, such as "
+        "training/mean_return; empty: none.",
+    )
+
     def __post_init__(self) -> None:
         if self.num_eval_envs >= self.num_envs:
             raise UserError(

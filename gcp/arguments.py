@@ -1,0 +1,210 @@
+"""The command line of gcp/train_*.sh: from words to a job. Errors are UserError."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from gcp.hardware import ACCELERATORS, LearnerHardware, learner_hardware
+from gcp.job import Job
+from seed_rl.errors import UserError
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ARTIFACTS = "seed-rl"  # the repository of images in Artifact Registry
+DEFAULT_ACCELERATOR = "t4"
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message.removeprefix('argument ')} ({self.prog} --help lists all).")
+
+
+@dataclasses.dataclass(frozen=True)
+class Defaults:
+    """How a domain is trained if the user does not say otherwise: as in the paper.
+
+    Attributes:
+      learner_machine: with DEFAULT_ACCELERATOR; empty: what goes with that.
+    """
+
+    agent: str
+    flagfile: str
+    learner_machine: str
+    actor_machine: str
+    num_actor_machines: int
+    actors_per_machine: int
+    envs_per_actor: int
+
+
+DOMAINS = {
+    # The replay of 100,000 sequences takes 83 GiB.
+    "atari": Defaults(
+        "r2d2", "atari/flags/r2d2_paper.flags", "n1-highmem-16", "n1-standard-16", 4, 16, 4
+    ),
+    "football": Defaults(
+        "vtrace", "football/flags/vtrace_paper_checkpoints.flags", "", "n1-standard-32", 4, 25, 4
+    ),
+    "dmlab": Defaults("vtrace", "dmlab/flags/vtrace_dmlab30.flags", "", "n1-standard-32", 4, 30, 4),
+}
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line: the domain, then what the user wrote. Exits where that asks for help.
+
+    Raises:
+      UserError: it cannot be understood.
+    """
+    parser = Parser(
+        prog=f"gcp/train_{argv[0]}.sh",
+        description="Starts a training on Vertex AI.",
+        epilog="Flags of the training itself go behind --, as in: -- --game=Breakout --seed=1",
+        allow_abbrev=False,
+    )
+    parser.add_argument("domain", choices=list(DOMAINS), help=argparse.SUPPRESS)
+    defaults = DOMAINS[argv[0]]
+    _add_place(parser)
+    _add_machines(parser, defaults)
+    _add_training(parser, defaults)
+    _add_submission(parser)
+    own, training = _split(argv)
+    arguments = parser.parse_args(own)
+    arguments.training_flags = training
+    return arguments
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--project", default="", help="default: gcloud's")
+    add("--region", default="us-central1", help="of job, bucket and images (%(default)s)")
+    add("--bucket", default="", help="without gs:// (PROJECT-seed-rl)")
+    add(
+        "--name",
+        default="",
+        help="of the run (DOMAIN-TIME); the same name goes on from its last checkpoint",
+    )
+    add(
+        "--image_tag",
+        default="",
+        help="of images that are pushed already; default: this checkout's are built and pushed",
+    )
+
+
+def _add_machines(parser: argparse.ArgumentParser, defaults: Defaults) -> None:
+    add = parser.add_argument
+    add(
+        "--accelerator",
+        default=DEFAULT_ACCELERATOR,
+        choices=list(ACCELERATORS),
+        help="the learner's (%(default)s)",
+    )
+    add("--accelerator_count", type=_positive, help="default: the least that there is")
+    add("--learner_machine", default="", help="default: one that fits the accelerator")
+    add("--actor_machine", default=defaults.actor_machine, help="%(default)s")
+    for name, value, text in (
+        ("actor_machines", defaults.num_actor_machines, "machines with actors"),
+        ("actors_per_machine", defaults.actors_per_machine, "actor processes on each"),
+        ("envs_per_actor", defaults.envs_per_actor, "environments in each of those"),
+    ):
+        add(f"--{name}", type=_positive, default=value, help=f"{text} (%(default)s)")
+    add("--spot", action="store_true", help="cheaper machines, which may be taken away")
+
+
+def _add_training(parser: argparse.ArgumentParser, defaults: Defaults) -> None:
+    add = parser.add_argument
+    add("--agent", default=defaults.agent, help="which AGENT_main.py is run (%(default)s)")
+    add(
+        "--flagfile",
+        default=defaults.flagfile,
+        help="settings before those behind --, '' for none (%(default)s)",
+    )
+    add("--tune", metavar="FILE", default="", help="tunes hyper-parameters: JSON with a studySpec")
+
+
+def _add_submission(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--price_per_hour", type=_amount, help="of all machines, in dollars; default: an estimate")
+    add("--frames_per_second", type=_amount, help="for the estimate; default: what actors can do")
+    add("--yes", action="store_true", help="submit without asking")
+    add("--dry_run", action="store_true", help="print the job, submit nothing")
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is before the first --, and what is behind it."""
+    arguments = list(argv)
+    if "--" not in arguments:
+        return arguments, []
+    end = arguments.index("--")
+    return arguments[:end], arguments[end + 1 :]
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got '{text}'")
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
+    return value
+
+
+def make_job(arguments: argparse.Namespace, project: str, tag: str) -> Job:
+    """The job that the command line asks for.
+
+    Raises:
+      UserError: there is no such job.
+    """
+    name = arguments.name or f"{arguments.domain}-{time.strftime('%Y%m%d-%H%M%S')}"
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        raise UserError(f"--name: expected letters, digits, '.', '_' and '-', got '{name}'.")
+    if not (REPOSITORY / arguments.domain / f"{arguments.agent}_main.py").is_file():
+        raise UserError(
+            f"--agent: expected one with a file {arguments.domain}/AGENT_main.py, "
+            f"got '{arguments.agent}'."
+        )
+    flagfile = arguments.flagfile
+    if flagfile and not (REPOSITORY / flagfile).is_file():
+        raise UserError(f"--flagfile: expected a file of this repository, got '{flagfile}'.")
+    return Job(
+        domain=arguments.domain,
+        agent=arguments.agent,
+        folder=f"gs://{bucket(arguments, project)}/seed_rl/{name}",
+        repository=f"{arguments.region}-docker.pkg.dev/{project}/{ARTIFACTS}",
+        tag=tag,
+        learner=_learner(arguments),
+        actor_machine=arguments.actor_machine,
+        num_actor_machines=arguments.actor_machines,
+        actors_per_machine=arguments.actors_per_machine,
+        envs_per_actor=arguments.envs_per_actor,
+        spot=arguments.spot,
+        flags=[*([f"--flagfile={flagfile}"] if flagfile else []), *arguments.training_flags],
+    )
+
+
+def _learner(arguments: argparse.Namespace) -> LearnerHardware:
+    kind, count, machine = (
+        arguments.accelerator,
+        arguments.accelerator_count,
+        arguments.learner_machine,
+    )
+    if kind == DEFAULT_ACCELERATOR and count is None:
+        machine = machine or DOMAINS[arguments.domain].learner_machine
+    return learner_hardware(kind, count, machine)
+
+
+def bucket(arguments: argparse.Namespace, project: str) -> str:
+    """Name of the bucket, without gs://."""
+    name = arguments.bucket or f"{project}-seed-rl"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]", name):
+        raise UserError(f"--bucket: expected the name of a bucket, without gs://, got '{name}'.")
+    return name

@@ -1,0 +1,106 @@
+"""What the machines of a job know each other by: a token, and a certificate of the learner.
+
+    python3 -m gcp.credentials FOLDER   makes them: token, cert.pem and key.pem
+
+The learner shows the certificate, and actors take only a learner that has this very one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+from seed_rl.errors import USER_ERROR_MARK, UserError
+
+TOKEN, CERTIFICATE, KEY = "token", "cert.pem", "key.pem"
+FILES = (TOKEN, CERTIFICATE, KEY)
+
+_SERVER_NAME = "seed-rl-learner"
+_DAYS = 3650
+_CLOUD_SCHEME = "gs://"
+
+
+def make(folder: Path) -> None:
+    """Writes new ones into a folder, readable for this user only.
+
+    Raises:
+      UserError: the folder has some already, or openssl is missing or fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if present := [name for name in FILES if (folder / name).exists()]:
+        raise UserError(f"FOLDER: expected one without {', '.join(present)}, got {folder}.")
+    _run_openssl(folder)
+    with open(folder / TOKEN, "x", opener=_private) as file:
+        file.write(f"{secrets.token_urlsafe(32)}\n")
+
+
+def flags(folder: Path) -> list[str]:
+    """The flags of learner and actors for credentials in a folder."""
+    return [
+        f"--auth_token_file={folder / TOKEN}",
+        f"--tls_cert={folder / CERTIFICATE}",
+        f"--tls_key={folder / KEY}",
+        f"--tls_server_name={_SERVER_NAME}",
+    ]
+
+
+def fetch(source: str, target: Path) -> Path:
+    """The local folder that has what is in `source`: itself, or `target` for gs://bucket/folder.
+
+    Raises:
+      UserError: they can't be fetched.
+    """
+    if not source.startswith(_CLOUD_SCHEME):
+        return Path(source)
+    # Here, since only machines in the cloud have the package.
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud import storage
+
+    bucket, _, prefix = source.removeprefix(_CLOUD_SCHEME).partition("/")
+    try:
+        client = storage.Client()
+        for name in FILES:
+            blob = client.bucket(bucket).blob(f"{prefix.rstrip('/')}/{name}")
+            blob.download_to_filename(str(target / name))
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise UserError(
+            f"--credentials: expected a folder with {', '.join(FILES)}, got {source} ({error})."
+        ) from error
+    return target
+
+
+def _run_openssl(folder: Path) -> None:
+    command = ["openssl", "req", "-x509", "-nodes", "-days", str(_DAYS)]
+    command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command += ["-subj", f"/CN={_SERVER_NAME}", "-addext", f"subjectAltName=DNS:{_SERVER_NAME}"]
+    command += ["-keyout", str(folder / KEY), "-out", str(folder / CERTIFICATE)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise UserError("openssl: expected it on the path, to make a certificate.") from None
+    except subprocess.CalledProcessError as error:
+        raise UserError(f"openssl: expected a certificate, got: {error.stderr.strip()}") from error
+    (folder / KEY).chmod(0o600)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def main(argv: list[str]) -> int:
+    try:
+        if len(argv) != 1 or argv[0].startswith("-"):
+            raise UserError(f"Expected python3 -m gcp.credentials FOLDER, got {argv}.")
+        make(Path(argv[0]))
+    except UserError as error:
+        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,187 @@
+"""Starts a training on Google Cloud: `python3 -m gcp.submit DOMAIN ...`, as gcp/train_*.sh do.
+
+It needs Python's standard library and the programs gcloud, openssl and docker, but nothing of this
+project's set-up: a clean checkout will do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gcp import credentials, prices
+from gcp.arguments import REPOSITORY, bucket, make_job, parse
+from gcp.job import Job, check_study
+from gcp.prices import Estimate
+from seed_rl.errors import USER_ERROR_MARK, UserError
+
+
+def submit(arguments: argparse.Namespace) -> None:
+    """Does all that the command line asks for.
+
+    Raises:
+      UserError: something is missing, or a program failed.
+    """
+    project = arguments.project or _gcloud_project()
+    job = make_job(arguments, project, arguments.image_tag or _new_tag())
+    tuning = _read_tuning(arguments.tune) if arguments.tune else None
+    spec = job.tuning_spec(tuning["studySpec"]) if tuning else job.spec()
+    _tell(arguments, job, trials=tuning["maxTrialCount"] if tuning else 1)
+    if arguments.dry_run:
+        print(json.dumps(spec, indent=2))
+        return
+    place = [f"--project={project}", f"--region={arguments.region}"]
+    _run(REPOSITORY / "gcp/setup.sh", *place, f"--bucket={bucket(arguments, project)}")
+    if not arguments.yes:
+        _ask()
+    if not arguments.image_tag:
+        _push_images(job)
+    _upload_credentials(job)
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "job.json"
+        config.write_text(json.dumps(spec))
+        name = f"--display-name={job.folder.rpartition('/')[2]}"
+        if tuning:
+            counts = [f"--max-trial-count={tuning['maxTrialCount']}"]
+            counts += [f"--parallel-trial-count={tuning['parallelTrialCount']}"]
+            create = ["hp-tuning-jobs", "create", *counts]
+        else:
+            create = ["custom-jobs", "create"]
+        _run("gcloud", "ai", *create, *place, name, f"--config={config}")
+    print(f"Checkpoints and TensorBoard data: {job.folder}")
+    print(f"To stop, list the jobs: gcloud ai {create[0]} list {' '.join(place)}")
+
+
+def _read_tuning(file: str) -> dict[str, Any]:
+    """A studySpec with how many trials there are to be, and how many of them at once."""
+    try:
+        tuning = {
+            "maxTrialCount": 10,
+            "parallelTrialCount": 2,
+            **json.loads(Path(file).read_text()),
+        }
+    except OSError as error:
+        raise UserError(f"--tune: cannot read '{file}': {error.strerror}.") from error
+    except (ValueError, TypeError) as error:
+        raise UserError(f"--tune: expected JSON, got '{file}' ({error}).") from error
+    check_study(tuning.get("studySpec"))
+    return tuning
+
+
+def _estimate(arguments: argparse.Namespace, job: Job) -> Estimate:
+    actors = job.actor_machine, job.num_actor_machines
+    return Estimate(
+        arguments.price_per_hour or prices.dollars_per_hour(job.learner, *actors),
+        arguments.frames_per_second or prices.frames_per_second(job.domain, *actors),
+    )
+
+
+def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
+    """Says what is to run and what it costs.
+
+    To standard error, so that a dry run's output is the job and nothing else.
+    """
+    estimate = _estimate(arguments, job)
+    price_source = "yours"
+    if not arguments.price_per_hour:
+        price_source = f"list prices on demand, {prices.DATE}; yours: --price_per_hour"
+    speed_source = (
+        "yours"
+        if arguments.frames_per_second
+        else "the most that actors can do; yours: --frames_per_second"
+    )
+    learner = job.learner
+    accelerator = f" with {learner.count} {learner.accelerator}" if learner.count else ""
+    num_envs = job.num_actor_machines * job.actors_per_machine * job.envs_per_actor
+    lines = [
+        f"{job.domain} {job.agent}, run {job.folder}:",
+        f"  learner {learner.machine}{accelerator}; {job.num_actor_machines} x {job.actor_machine}"
+        f" for {num_envs} environments{'; spot machines' if job.spot else ''}",
+        f"  about ${estimate.dollars_per_hour:.2f} an hour ({price_source})",
+        f"  about ${estimate.dollars_per_billion_frames:,.0f} and"
+        f" {estimate.hours_per_billion_frames:,.0f} hours for 1e9 frames, at"
+        f" {estimate.frames_per_second:,.0f} frames/s ({speed_source})",
+    ]
+    if trials > 1:
+        lines.append(f"  for each of {trials} trials")
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise UserError("--yes: expected it where nobody can be asked, got no terminal.")
+    if input("Submit? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("Nothing was submitted.")
+
+
+def _push_images(job: Job) -> None:
+    flavours = [f"--flavour={flavour}" for flavour in (job.learner.flavour, "actor")]
+    tag = f"--tag={job.tag}"
+    _run(REPOSITORY / "docker/build.sh", job.domain, *flavours, tag)
+    _run("gcloud", "auth", "configure-docker", "--quiet", job.repository.partition("/")[0])
+    repository = f"--repository={job.repository}"
+    _run(REPOSITORY / "docker/push.sh", job.domain, repository, *flavours, tag)
+
+
+def _upload_credentials(job: Job) -> None:
+    """New ones for every job: who stops one may want to lock its machines out."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "credentials"
+        credentials.make(made)
+        files = [str(made / name) for name in credentials.FILES]
+        _run("gcloud", "storage", "cp", *files, f"{job.credentials}/")
+
+
+def _gcloud_project() -> str:
+    project = _output("gcloud", "config", "get-value", "project")
+    if project in ("", "(unset)"):
+        raise UserError(
+            "--project: expected one, or gcloud's (gcloud config set project PROJECT), got none."
+        )
+    return project
+
+
+def _new_tag() -> str:
+    """The one that docker/build.sh would take."""
+    return _output(
+        "bash", "-c", 'source "$1" && default_tag', "bash", REPOSITORY / "docker/images.sh"
+    )
+
+
+def _output(*command: str | Path) -> str:
+    return _call(command, stdout=subprocess.PIPE).strip()
+
+
+def _run(*command: str | Path) -> None:
+    _call(command)
+
+
+def _call(command: Sequence[str | Path], **options: Any) -> str:
+    """Runs a program, which prints its own complaints. Returns what it wrote to a pipe."""
+    try:
+        result = subprocess.run(command, check=True, text=True, cwd=REPOSITORY, **options)
+    except FileNotFoundError:
+        raise UserError(f"{command[0]}: expected this program on the path, got none.") from None
+    except subprocess.CalledProcessError as error:
+        words = " ".join(str(word) for word in command[:4])
+        raise UserError(f"`{words} ...` ended with exit code {error.returncode}.") from error
+    return result.stdout or ""
+
+
+def main(argv: Sequence[str]) -> int:
+    try:
+        submit(parse(argv))
+    except UserError as error:
+        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

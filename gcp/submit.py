@@ -76,9 +76,10 @@ def _read_tuning(file: str) -> dict[str, Any]:
 
 def _estimate(arguments: argparse.Namespace, job: Job) -> Estimate:
     actors = job.actor_machine, job.num_actor_machines
+    speed = prices.frames_per_second(job.domain, *actors)  # first: it knows the machine's flag
     return Estimate(
         arguments.price_per_hour or prices.dollars_per_hour(job.learner, *actors),
-        arguments.frames_per_second or prices.frames_per_second(job.domain, *actors),
+        arguments.frames_per_second or speed,
     )
 
 

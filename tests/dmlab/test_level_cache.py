@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import re
 import shutil
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
 from dmlab import level_cache
 from dmlab.level_cache import LevelCache, open_level_cache
 from seed_rl.errors import UserError
+from tests.cloud_storage import Bucket, serving
 
 KEY = "contributed/dmlab30/explore/../é 1"
 
@@ -34,60 +31,10 @@ def files(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.is_file()]
 
 
-class Bucket(ThreadingHTTPServer):
-    """The three calls of the JSON API that the cache needs, for one bucket.
-
-    Attributes:
-      objects: by name.
-      status: what requests are answered with instead, if not 0.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _BucketHandler)
-        self.objects: dict[str, bytes] = {}
-        self.status = 0
-
-
-class _BucketHandler(BaseHTTPRequestHandler):
-    server: Bucket
-
-    def do_GET(self) -> None:
-        name = re.fullmatch(r"/download/storage/v1/b/maps/o/([^/?]+)\?alt=media.*", self.path)
-        content = self.server.objects.get(unquote(name[1])) if name else None
-        self._answer(404 if content is None else 200, content or b"")
-
-    def do_POST(self) -> None:
-        assert self.path.startswith("/upload/storage/v1/b/maps/o?uploadType=multipart")
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        boundary = re.search(r'boundary="?([^"]+)"?', self.headers["Content-Type"])
-        assert boundary
-        _, metadata, content, _ = body.split(b"--" + boundary[1].encode())
-        resource = json.loads(metadata.partition(b"\r\n\r\n")[2])
-        if not self.server.status:
-            data = content.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
-            self.server.objects[resource["name"]] = data
-        self._answer(200, json.dumps(resource).encode())
-
-    def _answer(self, status: int, content: bytes) -> None:
-        self.send_response(self.server.status or status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    server = Bucket()
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving("maps", monkeypatch) as bucket:
+        yield bucket
 
 
 @pytest.fixture(params=["directory", "bucket"])

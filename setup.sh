@@ -2,9 +2,10 @@
 # Makes ready what a run needs: apt packages, the Python environment of uv.lock, the compiled op.
 # What is there already is left alone, so that a second start takes a moment and prints nothing.
 #
-# Usage: ./setup.sh [--dev] [--domain=NAME]
+# Usage: ./setup.sh [--dev] [--domain=NAME] [--print_accelerator]
 #   --dev                             also what the tests and checks need
 #   --domain=football                 also what this domain needs (NAME/setup.sh, where there is one)
+#   --print_accelerator               only prints what SEED_RL_ACCELERATOR is, given or by default
 #   PYTHON=python3.12                 the interpreter (default: the first of 3.11 to 3.13 found)
 #   SEED_RL_ACCELERATOR=cpu|gpu|tpu   which TensorFlow (default: gpu if nvidia-smi lists one, else cpu);
 #                                     none: no TensorFlow, for machines that only run actors
@@ -56,7 +57,8 @@ install_packages() {
   local missing wanted=(ca-certificates "${DOMAIN_PACKAGES[@]}") as_root=()
   [[ $(accelerator) == none ]] || wanted+=("${BUILD_PACKAGES[@]}")
   find_python >/dev/null || wanted+=("${PYTHON_PACKAGES[@]}")
-  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  # A domain may name one that the op needs, too.
+  mapfile -t missing < <(missing_packages "${wanted[@]}" | awk '!seen[$0]++')
   ((${#missing[@]})) || return 0
 
   if (($(id -u) != 0)); then
@@ -119,7 +121,11 @@ main() {
     case $argument in
       --dev) group=dev ;;
       --domain=*) domain=${argument#*=} ;;
-      *) fail "expected --dev or --domain=NAME, got '$argument'." ;;
+      --print_accelerator)
+        accelerator
+        exit
+        ;;
+      *) fail "expected --dev, --domain=NAME or --print_accelerator, got '$argument'." ;;
     esac
   done
   cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"

@@ -5,8 +5,8 @@
 
 readonly GFOOTBALL_VERSION=2.10.2
 readonly WHEELS=${XDG_CACHE_HOME:-$HOME/.cache}/seed_rl/wheels
-DOMAIN_PACKAGES=(libboost-filesystem-dev libboost-python-dev libboost-thread-dev libopengl-dev
-  libsdl2-dev libsdl2-gfx-dev libsdl2-image-dev libsdl2-ttf-dev make)
+DOMAIN_PACKAGES=(cmake g++ libboost-filesystem-dev libboost-python-dev libboost-thread-dev
+  libopengl-dev libsdl2-dev libsdl2-gfx-dev libsdl2-image-dev libsdl2-ttf-dev make)
 
 # Prints the file names of the installed Boost.Python libraries: libboost_python311.so.1.74.0
 boost_libraries() {

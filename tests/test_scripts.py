@@ -198,6 +198,23 @@ def test_actors_need_no_compilers_and_no_tensorflow(machine):
     assert output.endswith("made by messages_build\n")
 
 
+def test_football_actors_need_compilers_for_the_engine(football):
+    football.become_user(1000)
+    football.packages = "cmake g++ libgrpc++-dev"
+    complaint = football.refusal("--domain=football", SEED_RL_ACCELERATOR="none")
+    assert complaint.endswith("--no-install-recommends cmake g++\n")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "given", "printed"),
+    [("", "", "cpu"), ("GPU 0: some", "", "gpu"), ("", "none", "none")],
+)
+def test_it_tells_the_accelerator_without_setting_up(machine, gpus, given, printed):
+    machine.install("nvidia-smi", f"echo '{gpus}'")
+    assert machine.set_up("--print_accelerator", SEED_RL_ACCELERATOR=given) == f"{printed}\n"
+    assert not (machine.checkout / ".venv").exists()
+
+
 def test_new_lock_file_is_installed_beside_the_users_packages(machine):
     machine.set_up()
     own = machine.add_own_package()
@@ -231,7 +248,7 @@ def test_starts_at_the_same_time_wait_for_each_other(machine):
 @pytest.mark.parametrize(
     ("arguments", "variables", "message"),
     [
-        (["--prod"], {}, "expected --dev or --domain=NAME, got '--prod'."),
+        (["--prod"], {}, "NAME or --print_accelerator, got '--prod'."),
         ([], {"SEED_RL_ACCELERATOR": "npu"}, "expected cpu, gpu, tpu or none, got 'npu'."),
         ([], {"PYTHON": "false"}, "expected a Python 3.11 to 3.13 with its venv module, got false"),
     ],

@@ -6,15 +6,17 @@ The command is the same on all machines; cluster.py says how each finds its part
 (a preempted machine, a deleted pod) the learner saves a checkpoint; started again, it goes on from
 there. Actors that die are started again, and wait while the learner is away.
 
-Exit code: 0 after the end of training; 128 + n after signal n, on machines of actors; 1 for a
-mistake of the user, with one sentence; else that of the learner.
+Exit code: 0 after the end of training, and then only: else a cluster would not start the machine
+again. 128 + n after signal n; 1 for a mistake of the user, with one sentence; else the learner's.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +25,7 @@ from pathlib import Path
 
 from gcp import cluster, credentials
 from gcp.cluster import Place
-from seed_rl.children import Actor, end_all
+from seed_rl.children import Actor, die_with, end_all
 from seed_rl.command import Command, parse
 from seed_rl.errors import USER_ERROR_MARK, UserError
 from seed_rl.logs import last_words, quote
@@ -109,6 +111,27 @@ def _logdir(settings: ClusterSettings, place: Place) -> str:
     return f"{settings.logdir.rstrip('/')}/{place.trial}"
 
 
+def run_learner(command: Sequence[str]) -> int:
+    """Runs the learner, whose output is this program's, to its end. Returns the exit code."""
+    learner = subprocess.Popen(
+        command, start_new_session=True, preexec_fn=functools.partial(die_with, os.getpid())
+    )
+    stopped_by = 0
+
+    def pass_on(number: int, frame: object) -> None:
+        nonlocal stopped_by
+        del frame
+        stopped_by = number
+        learner.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
+    code = learner.wait()
+    if stopped_by:
+        return 128 + stopped_by
+    return code if code >= 0 else 128 - code
+
+
 class ActorMachine:
     """Keeps a machine's actors alive until training has ended.
 
@@ -164,10 +187,7 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> int:
             if place.role == "actor":
                 commands = actor_commands(command, place, security)
                 return ActorMachine(commands, Path(folder)).run()
-            program = learner_command(command, place, security)
-            # In this process's place: signals reach it, its exit code is this program's, and the
-            # folder stays, as it must.
-            os.execv(program[0], program)
+            return run_learner(learner_command(command, place, security))
     except UserError as error:
         print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
         return 1

@@ -81,7 +81,7 @@ class Child:
                 stderr=log,
                 env=self._environment,
                 start_new_session=True,
-                preexec_fn=functools.partial(_die_with, os.getpid()),
+                preexec_fn=functools.partial(die_with, os.getpid()),
             )
 
 
@@ -142,7 +142,7 @@ def ending(code: int) -> str:
     return f"ended with exit code {code}"
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """In a new child: has the kernel kill it when its parent dies, however that comes."""
     pr_set_pdeathsig = 1
     _libc.prctl(pr_set_pdeathsig, signal.SIGKILL)

@@ -34,9 +34,11 @@ push() {
   local name remote
   name=$(image_name "$domain" "$1" "$tag")
   remote=$(remote_name "$repository" "$domain" "$1" "$tag")
-  docker tag "$name" "$remote" >&2 || fail "docker could not tag $name as $remote; see above."
+  docker tag "$name" "$remote" >&2 ||
+    fail "docker could not tag $name as $remote; its output is above."
   docker push "$remote" >&2 ||
-    fail "docker could not push $remote (if not logged in: gcloud auth configure-docker ${repository%%/*})."
+    fail "docker could not push $remote; its output is above (to log in: gcloud auth" \
+      "configure-docker ${repository%%/*})."
   printf '%s\n' "$remote"
 }
 

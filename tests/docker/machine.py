@@ -13,6 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # begin; $BUILT: images that are there, with a space between them.
 DOCKER = """
 printf '%s\\0' "$@" '' >>"$CALLS"
+echo 'some progress'
 [[ -z $FAILS || "$*" != "$FAILS"* ]] || { printf 'no luck\\nat all\\n' >&2; exit 7; }
 [[ $1 != image || " $BUILT " == *" $3 "* ]]
 """

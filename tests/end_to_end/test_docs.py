@@ -63,7 +63,7 @@ def test_files_and_folders_that_a_page_names_are_there(page: Path, tutorial: Pat
     named = re.findall(r"`(?:\./)?([\w./]*(?:/|\.(?:py|sh|md|flags|proto)))`", text)
     assert len(named) > 5
     # A name may be short for one in the folder that the sentence is about.
-    folders = [REPOSITORY / name for name in ("", "seed_rl", "agents", "atari")]
+    folders = [REPOSITORY / name for name in ("", "seed_rl", "agents", "atari", "gcp")]
     for name in named:
         places = [*folders, tutorial, tutorial / "vtrace"]
         assert any((place / name).exists() for place in places), f"{page.name} names {name}"

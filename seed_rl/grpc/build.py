@@ -87,7 +87,7 @@ def build(directory: Path = SOURCE_DIR) -> None:
     configure = ["cmake", "--fresh", "-G", "Ninja", "-S", str(directory), "-B", str(build_dir)]
     _run(configure + [f"-D{name}={value}" for name, value in definitions.items()])
     _run(["cmake", "--build", str(build_dir), "--parallel", str(os.cpu_count())])
-    messages_build.build(directory)
+    _run(messages_build.command(directory))
     _mark(directory).write_text(made_from)
 
 

@@ -4,6 +4,7 @@ All that an actor needs of what is built: machines without a learner have neithe
 compilers.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,17 +12,17 @@ SOURCE_DIR = Path(__file__).resolve().parent
 PRODUCTS = ("service_pb2.py", "service_pb2_grpc.py")
 
 
-def build(directory: Path = SOURCE_DIR) -> None:
-    """Generates them beside the sources, with the environment's own compiler: they must match its
-    protobuf."""
-    from grpc_tools import protoc  # Only here: a learner imports this module, too.
+def command(directory: Path = SOURCE_DIR) -> list[str]:
+    """The command that puts them beside the sources.
 
+    It is the environment's own compiler, since they must match its protobuf, and a process of its
+    own, since in one that has loaded TensorFlow it crashes.
+    """
     root = directory.parents[1]
     options = [f"--{kind}_out={root}" for kind in ("python", "grpc_python")]
-    proto = directory / "service.proto"
-    if protoc.main(["protoc", f"-I{root}", *options, str(proto)]) != 0:
-        sys.exit("seed_rl.grpc: the messages of service.proto cannot be generated.")
+    compiler = [sys.executable, "-m", "grpc_tools.protoc"]
+    return [*compiler, f"-I{root}", *options, str(directory / "service.proto")]
 
 
 if __name__ == "__main__":
-    build()
+    sys.exit(subprocess.run(command(), check=False).returncode)

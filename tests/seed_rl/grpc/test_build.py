@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seed_rl.grpc import build
+from seed_rl.grpc import build, messages_build
 
 
 @pytest.fixture
@@ -66,6 +66,14 @@ def test_another_tensorflow(checkout, monkeypatch):
     assert not build.is_current(checkout)
     with pytest.raises(ImportError, match="another Python environment"):
         build.require_current(checkout)
+
+
+def test_messages_are_generated_anew(checkout):
+    made = {name: (checkout / name).read_text() for name in messages_build.PRODUCTS}
+    for name in made:
+        (checkout / name).unlink()
+    subprocess.run(messages_build.command(checkout), check=True)
+    assert {name: (checkout / name).read_text() for name in made} == made
 
 
 def test_no_build(checkout):

@@ -14,7 +14,7 @@ Builds the images seed_rl/DOMAIN-FLAVOUR:TAG and prints their names.
   DOMAIN        the ending of a docker/Dockerfile.DOMAIN
   --flavour     cpu, gpu, tpu: with TensorFlow for that; actor: small, without TensorFlow
                 (default: gpu if nvidia-smi lists one, else cpu; and actor)
-  --tag         (default: the commit; with '-changed' behind it if tracked files differ from it)
+  --tag         (default: the commit; with '-changed' behind it if files differ from it)
 END_OF_USAGE
 }
 

@@ -41,7 +41,7 @@ default_tag() {
     echo unknown
     return
   fi
-  changes=$(git --no-optional-locks -C "$ROOT" status --porcelain --untracked-files=no)
+  changes=$(git --no-optional-locks -C "$ROOT" status --porcelain)
   printf '%s\n' "$commit${changes:+-changed}"
 }
 

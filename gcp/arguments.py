@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from gcp.hardware import ACCELERATORS, LearnerHardware, learner_hardware
+from gcp.hardware import ACCELERATORS, learner_hardware
 from gcp.job import Job
 from seed_rl.errors import UserError
 
@@ -29,27 +29,40 @@ class Defaults:
     """How a domain is trained if the user does not say otherwise: as in the paper.
 
     Attributes:
-      learner_machine: with DEFAULT_ACCELERATOR; empty: what goes with that.
+      agent: names the module <domain>.<agent>_main.
+      flagfile: of the repository.
+      actor_machine: machine type.
+      num_actor_machines, actors_per_machine, envs_per_actor: their product is the paper's number of
+        environments, or about the least that it has.
+      flags: beside those of the file.
+      memory: gigabytes that a learner with the file's settings takes.
     """
 
     agent: str
     flagfile: str
-    learner_machine: str
     actor_machine: str
     num_actor_machines: int
     actors_per_machine: int
     envs_per_actor: int
+    flags: tuple[str, ...] = ()
+    memory: float = 0.0
 
 
 DOMAINS = {
-    # The replay of 100,000 sequences takes 83 GiB.
     "atari": Defaults(
-        "r2d2", "atari/flags/r2d2_paper.flags", "n1-highmem-16", "n1-standard-16", 4, 16, 4
+        "r2d2",
+        "atari/flags/r2d2_paper.flags",
+        "n1-standard-16",
+        5,
+        61,
+        2,
+        flags=("--num_eval_envs=30",),
+        memory=96.0,  # 83 GiB of it are the replay
     ),
     "football": Defaults(
-        "vtrace", "football/flags/vtrace_paper_checkpoints.flags", "", "n1-standard-32", 4, 25, 4
+        "vtrace", "football/flags/vtrace_paper_checkpoints.flags", "n1-standard-32", 4, 25, 4
     ),
-    "dmlab": Defaults("vtrace", "dmlab/flags/vtrace_dmlab30.flags", "", "n1-standard-32", 4, 30, 4),
+    "dmlab": Defaults("vtrace", "dmlab/flags/vtrace_paper.flags", "n1-standard-32", 4, 30, 4),
 }
 
 
@@ -59,6 +72,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises:
       UserError: it cannot be understood.
     """
+    if not argv or argv[0] not in DOMAINS:
+        raise UserError(f"Expected gcp/train_DOMAIN.sh for {', '.join(DOMAINS)}, got {argv[:1]}.")
     parser = Parser(
         prog=f"gcp/train_{argv[0]}.sh",
         description="Starts a training on Vertex AI.",
@@ -102,7 +117,7 @@ def _add_machines(parser: argparse.ArgumentParser, defaults: Defaults) -> None:
         choices=list(ACCELERATORS),
         help="the learner's (%(default)s)",
     )
-    add("--accelerator_count", type=_positive, help="default: the least that there is")
+    add("--accelerator_count", type=_positive, help="default: the fewest that will do")
     add("--learner_machine", default="", help="default: one that fits the accelerator")
     add("--actor_machine", default=defaults.actor_machine, help="%(default)s")
     for name, value, text in (
@@ -164,42 +179,34 @@ def make_job(arguments: argparse.Namespace, project: str, tag: str) -> Job:
     Raises:
       UserError: there is no such job.
     """
-    name = arguments.name or f"{arguments.domain}-{time.strftime('%Y%m%d-%H%M%S')}"
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-        raise UserError(f"--name: expected letters, digits, '.', '_' and '-', got '{name}'.")
-    if not (REPOSITORY / arguments.domain / f"{arguments.agent}_main.py").is_file():
-        raise UserError(
-            f"--agent: expected one with a file {arguments.domain}/AGENT_main.py, "
-            f"got '{arguments.agent}'."
-        )
-    flagfile = arguments.flagfile
-    if flagfile and not (REPOSITORY / flagfile).is_file():
-        raise UserError(f"--flagfile: expected a file of this repository, got '{flagfile}'.")
+    _check_names(arguments)
+    defaults = DOMAINS[arguments.domain]
+    name = arguments.name or f"{arguments.domain}-{_now()}"
+    if arguments.tune and arguments.name:
+        name += f"-{_now()}"  # a trial must not go on from another study's checkpoint
+    as_in_paper = (arguments.agent, arguments.flagfile) == (defaults.agent, defaults.flagfile)
+    flags = list(defaults.flags if as_in_paper else ())
+    if arguments.flagfile:
+        flags.insert(0, f"--flagfile={arguments.flagfile}")
     return Job(
         domain=arguments.domain,
         agent=arguments.agent,
         folder=f"gs://{bucket(arguments, project)}/seed_rl/{name}",
         repository=f"{arguments.region}-docker.pkg.dev/{project}/{ARTIFACTS}",
         tag=tag,
-        learner=_learner(arguments),
+        learner=learner_hardware(
+            arguments.accelerator,
+            arguments.accelerator_count,
+            arguments.learner_machine,
+            defaults.memory if as_in_paper else 0.0,
+        ),
         actor_machine=arguments.actor_machine,
         num_actor_machines=arguments.actor_machines,
         actors_per_machine=arguments.actors_per_machine,
         envs_per_actor=arguments.envs_per_actor,
         spot=arguments.spot,
-        flags=[*([f"--flagfile={flagfile}"] if flagfile else []), *arguments.training_flags],
+        flags=[*flags, *arguments.training_flags],
     )
-
-
-def _learner(arguments: argparse.Namespace) -> LearnerHardware:
-    kind, count, machine = (
-        arguments.accelerator,
-        arguments.accelerator_count,
-        arguments.learner_machine,
-    )
-    if kind == DEFAULT_ACCELERATOR and count is None:
-        machine = machine or DOMAINS[arguments.domain].learner_machine
-    return learner_hardware(kind, count, machine)
 
 
 def bucket(arguments: argparse.Namespace, project: str) -> str:
@@ -208,3 +215,32 @@ def bucket(arguments: argparse.Namespace, project: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]", name):
         raise UserError(f"--bucket: expected the name of a bucket, without gs://, got '{name}'.")
     return name
+
+
+def _check_names(arguments: argparse.Namespace) -> None:
+    if arguments.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", arguments.name):
+        raise UserError(
+            "--name: expected a letter or digit and then at most 99 of these, '.', '_' and '-', "
+            f"got '{arguments.name}'."
+        )
+    main = f"{arguments.agent}_main.py"
+    if not arguments.agent.isidentifier() or not (REPOSITORY / arguments.domain / main).is_file():
+        raise UserError(
+            f"--agent: expected one with a file {arguments.domain}/AGENT_main.py, "
+            f"got '{arguments.agent}'."
+        )
+    # In the image, only what the domains have is sure to be there.
+    known = [str(file.relative_to(REPOSITORY)) for file in REPOSITORY.glob("*/flags/*.flags")]
+    if arguments.flagfile and arguments.flagfile not in known:
+        raise UserError(
+            f"--flagfile: expected one of {', '.join(sorted(known))}, got '{arguments.flagfile}'."
+        )
+    if not re.fullmatch(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?", arguments.image_tag):
+        raise UserError(
+            "--image_tag: expected letters, digits, '_', '.' and '-', at most 128, "
+            f"got '{arguments.image_tag}'."
+        )
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%d-%H%M%S")

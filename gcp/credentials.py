@@ -2,7 +2,7 @@
 
     python3 -m gcp.credentials FOLDER   makes them: token, cert.pem and key.pem
 
-The learner shows the certificate, and actors take only a learner that has this very one.
+The learner shows the certificate, and actors, which have no key, take only a learner with this one.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def make(folder: Path) -> None:
         file.write(f"{secrets.token_urlsafe(32)}\n")
 
 
-def flags(folder: Path) -> list[str]:
-    """The flags of learner and actors for credentials in a folder."""
-    return [
-        f"--auth_token_file={folder / TOKEN}",
-        f"--tls_cert={folder / CERTIFICATE}",
-        f"--tls_key={folder / KEY}",
-        f"--tls_server_name={_SERVER_NAME}",
-    ]
+def flags(folder: Path, role: str) -> list[str]:
+    """The flags of a learner or an actor for credentials in a folder of this machine."""
+    common = [f"--auth_token_file={folder / TOKEN}", f"--tls_cert={folder / CERTIFICATE}"]
+    if role == "learner":
+        return [*common, f"--tls_key={folder / KEY}"]
+    return [*common, f"--tls_server_name={_SERVER_NAME}"]
 
 
-def fetch(source: str, target: Path) -> Path:
+def fetch(source: str, target: Path, role: str) -> Path:
     """The local folder that has what is in `source`: itself, or `target` for gs://bucket/folder.
+
+    Only a learner gets the key.
 
     Raises:
       UserError: they can't be fetched.
@@ -63,7 +63,7 @@ def fetch(source: str, target: Path) -> Path:
     bucket, _, prefix = source.removeprefix(_CLOUD_SCHEME).partition("/")
     try:
         client = storage.Client()
-        for name in FILES:
+        for name in FILES if role == "learner" else (TOKEN, CERTIFICATE):
             blob = client.bucket(bucket).blob(f"{prefix.rstrip('/')}/{name}")
             blob.download_to_filename(str(target / name))
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
@@ -77,6 +77,7 @@ def _run_openssl(folder: Path) -> None:
     command = ["openssl", "req", "-x509", "-nodes", "-days", str(_DAYS)]
     command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
     command += ["-subj", f"/CN={_SERVER_NAME}", "-addext", f"subjectAltName=DNS:{_SERVER_NAME}"]
+    command += ["-addext", "basicConstraints=critical,CA:FALSE"]
     command += ["-keyout", str(folder / KEY), "-out", str(folder / CERTIFICATE)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gcp.hardware import LearnerHardware
-from seed_rl.errors import UserError
 
 _DISK = {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 200}
 
@@ -40,6 +39,10 @@ class Job:
     envs_per_actor: int
     spot: bool
     flags: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return self.folder.rpartition("/")[2]
 
     @property
     def credentials(self) -> str:
@@ -93,17 +96,3 @@ class Job:
                 "args": list(arguments),
             },
         }
-
-
-def check_study(study: Any) -> None:
-    """Raises UserError unless this is a StudySpec with parameters and one metric."""
-    try:
-        (metric,) = study["metrics"]
-        complete = metric["metricId"] and metric["goal"] and study["parameters"]
-    except (KeyError, TypeError, ValueError):
-        complete = False
-    if not complete:
-        raise UserError(
-            "--tune: expected JSON with a studySpec that has one entry in metrics (metricId, the "
-            "tag of a scalar, and goal) and parameters (parameterId, the name of a flag)."
-        )

@@ -1,8 +1,8 @@
 """What a job costs, roughly, for a user to decide before it starts.
 
-The table is of 2026-12-07: list prices on demand of Vertex AI's custom training in us-central1, in
-US dollars per hour, as they were known then; they were not looked up on that day. Other regions,
-spot machines and contracts have others: --price_per_hour takes the user's own.
+The table, written on DATE from memory and not checked against the price list, has Vertex AI's
+custom training on demand in us-central1, in US dollars per hour. Other regions, spot machines and
+contracts have other prices: --price_per_hour takes the user's own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ PER_MACHINE = {  # accelerators included
     "a2-highgpu-2g": 8.850,
     "a2-highgpu-4g": 17.701,
     "a2-highgpu-8g": 35.402,
+    "g2-standard-4": 0.813,
+    "g2-standard-8": 0.982,
+    "g2-standard-12": 1.151,
     "g2-standard-16": 1.319,
+    "g2-standard-32": 1.995,
     "g2-standard-24": 2.300,
     "g2-standard-48": 4.601,
     "g2-standard-96": 9.202,
@@ -81,7 +85,7 @@ def dollars_per_hour(
 
 
 def frames_per_second(domain: str, actor_machine: str, num_actor_machines: int) -> float:
-    """As fast as the actors' engines go; the learner may be slower."""
+    """The most that the actors' engines can play; a learner may take less."""
     return FRAMES_PER_VCPU[domain] * vcpus(actor_machine) * num_actor_machines
 
 

@@ -7,7 +7,8 @@ The command is the same on all machines; cluster.py says how each finds its part
 there. Actors that die are started again, and wait while the learner is away.
 
 Exit code: 0 after the end of training, and then only: else a cluster would not start the machine
-again. 128 + n after signal n; 1 for a mistake of the user, with one sentence; else the learner's.
+again. 128 + n after signal n; 1 for a mistake of the user, with one sentence, which another try
+would not mend; else the learner's.
 """
 
 from __future__ import annotations
@@ -99,13 +100,18 @@ def actor_commands(
     ]
 
 
-def _security(source: str, folder: Path) -> list[str]:
-    return credentials.flags(credentials.fetch(source, folder)) if source else []
+def _security(source: str, folder: Path, role: str) -> list[str]:
+    """The flags that secure the network; `folder` is for files to be kept in."""
+    if not source:
+        return []
+    return credentials.flags(credentials.fetch(source, folder, role), role)
 
 
 def _logdir(settings: ClusterSettings, place: Place) -> str:
     if not settings.tuning:
         return settings.logdir
+    if not settings.logdir:
+        raise UserError("--logdir: expected a folder, in which trials have theirs, got none.")
     if not place.trial:
         raise UserError("--tuning: expected a trial's number in CLUSTER_SPEC, got none.")
     return f"{settings.logdir.rstrip('/')}/{place.trial}"
@@ -149,12 +155,14 @@ class ActorMachine:
             Actor(f"actor_{i:02}", command, logs, environment={"OMP_NUM_THREADS": "1"})
             for i, command in enumerate(commands)
         ]
+        self._first_log = self._actors[0].log.open(errors="replace")
 
     def run(self) -> int:
         """Returns this program's exit code."""
-        say(f"Started {len(self._actors)} actors.")
+        say(f"Started {len(self._actors)} actors; what the first of them prints:")
         try:
             while not self._signal:
+                self._show_first()
                 for actor in self._actors:
                     code = actor.tend()
                     if code == 0:
@@ -168,10 +176,16 @@ class ActorMachine:
             return 128 + self._signal
         finally:
             end_all(self._actors)
+            self._show_first()
+
+    def _show_first(self) -> None:
+        """Logs are on this machine only, which may be hard to reach, and one is like the others."""
+        sys.stdout.write(self._first_log.read())
+        sys.stdout.flush()
 
     def _tell(self, actor: Actor) -> None:
-        """Its log is on this machine only, which may be hard to reach."""
-        quote(actor.log, actor.mistakes or last_words(actor.log).lines)
+        if actor is not self._actors[0]:
+            quote(actor.log, actor.mistakes or last_words(actor.log).lines)
 
     def _stop(self, number: int, frame: object) -> None:
         del frame
@@ -183,7 +197,7 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     try:
         place = cluster.find(environment)
         with tempfile.TemporaryDirectory(prefix="seed_rl_machine_") as folder:
-            security = _security(command.settings.credentials, Path(folder))
+            security = _security(command.settings.credentials, Path(folder), place.role)
             if place.role == "actor":
                 commands = actor_commands(command, place, security)
                 return ActorMachine(commands, Path(folder)).run()

@@ -2,10 +2,11 @@
 # Checks that this machine and a Google Cloud project are ready for gcp/train_*.sh. It changes
 # nothing: each thing that is missing gets one sentence, with the command that mends it.
 #
-# Usage: gcp/setup.sh [--project=PROJECT] [--region=REGION] [--bucket=BUCKET]
+# Usage: gcp/setup.sh [--project=PROJECT] [--region=REGION] [--bucket=BUCKET] [--no_images]
 #   PROJECT   default: gcloud's
 #   REGION    of job, bucket and images (default: us-central1)
 #   BUCKET    for checkpoints, without gs:// (default: PROJECT-seed-rl)
+#   --no_images: none are to be built, so that docker is not needed
 set -euo pipefail
 
 readonly REPOSITORY=seed-rl
@@ -22,8 +23,13 @@ check_tool() {
 
 check_tools() {
   check_tool gcloud 'install it: https://cloud.google.com/sdk/docs/install'
-  check_tool docker 'install it: https://docs.docker.com/engine/install'
   check_tool openssl 'run: sudo apt-get install openssl'
+}
+
+check_docker() {
+  check_tool docker 'install it: https://docs.docker.com/engine/install'
+  docker version >/dev/null 2>&1 || fail "docker: expected an engine that answers, got none;" \
+    "see what it says: docker version"
 }
 
 check_login() {
@@ -71,20 +77,22 @@ check_repository() {
 }
 
 main() {
-  local argument project='' region=us-central1 bucket=''
+  local argument project='' region=us-central1 bucket='' images=yes
   for argument; do
     case $argument in
       --project=*) project=${argument#*=} ;;
       --region=*) region=${argument#*=} ;;
       --bucket=*) bucket=${argument#*=} ;;
+      --no_images) images=no ;;
       -h | --help)
         sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
         exit
         ;;
-      *) fail "expected --project=, --region= or --bucket=, got '$argument'." ;;
+      *) fail "expected --project=, --region=, --bucket= or --no_images, got '$argument'." ;;
     esac
   done
   check_tools
+  [[ $images == no ]] || check_docker
   check_login
   project=${project:-$(gcloud config get-value project 2>/dev/null || true)}
   check_project "$project"

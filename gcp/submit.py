@@ -17,8 +17,9 @@ from typing import Any
 
 from gcp import credentials, prices
 from gcp.arguments import REPOSITORY, bucket, make_job, parse
-from gcp.job import Job, check_study
+from gcp.job import Job
 from gcp.prices import Estimate
+from gcp.tuning import Tuning
 from seed_rl.errors import USER_ERROR_MARK, UserError
 
 
@@ -30,14 +31,17 @@ def submit(arguments: argparse.Namespace) -> None:
     """
     project = arguments.project or _gcloud_project()
     job = make_job(arguments, project, arguments.image_tag or _new_tag())
-    tuning = _read_tuning(arguments.tune) if arguments.tune else None
-    spec = job.tuning_spec(tuning["studySpec"]) if tuning else job.spec()
-    _tell(arguments, job, trials=tuning["maxTrialCount"] if tuning else 1)
+    tuning = Tuning.read(arguments.tune) if arguments.tune else None
+    spec = job.tuning_spec(tuning.study) if tuning else job.spec()
+    _tell(arguments, job, trials=tuning.max_trials if tuning else 1)
     if arguments.dry_run:
         print(json.dumps(spec, indent=2))
         return
     place = [f"--project={project}", f"--region={arguments.region}"]
-    _run(REPOSITORY / "gcp/setup.sh", *place, f"--bucket={bucket(arguments, project)}")
+    checks = [f"--bucket={bucket(arguments, project)}"]
+    checks += ["--no_images"] if arguments.image_tag else []
+    _run(REPOSITORY / "gcp/setup.sh", *place, *checks)
+    _check_not_running(place, job)
     if not arguments.yes:
         _ask()
     if not arguments.image_tag:
@@ -46,10 +50,10 @@ def submit(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "job.json"
         config.write_text(json.dumps(spec))
-        name = f"--display-name={job.folder.rpartition('/')[2]}"
+        name = f"--display-name={job.name}"
         if tuning:
-            counts = [f"--max-trial-count={tuning['maxTrialCount']}"]
-            counts += [f"--parallel-trial-count={tuning['parallelTrialCount']}"]
+            counts = [f"--max-trial-count={tuning.max_trials}"]
+            counts += [f"--parallel-trial-count={tuning.parallel_trials}"]
             create = ["hp-tuning-jobs", "create", *counts]
         else:
             create = ["custom-jobs", "create"]
@@ -58,29 +62,11 @@ def submit(arguments: argparse.Namespace) -> None:
     print(f"To stop, list the jobs: gcloud ai {create[0]} list {' '.join(place)}")
 
 
-def _read_tuning(file: str) -> dict[str, Any]:
-    """A studySpec with how many trials there are to be, and how many of them at once."""
-    try:
-        tuning = {
-            "maxTrialCount": 10,
-            "parallelTrialCount": 2,
-            **json.loads(Path(file).read_text()),
-        }
-    except OSError as error:
-        raise UserError(f"--tune: cannot read '{file}': {error.strerror}.") from error
-    except (ValueError, TypeError) as error:
-        raise UserError(f"--tune: expected JSON, got '{file}' ({error}).") from error
-    check_study(tuning.get("studySpec"))
-    return tuning
-
-
 def _estimate(arguments: argparse.Namespace, job: Job) -> Estimate:
     actors = job.actor_machine, job.num_actor_machines
-    speed = prices.frames_per_second(job.domain, *actors)  # first: it knows the machine's flag
-    return Estimate(
-        arguments.price_per_hour or prices.dollars_per_hour(job.learner, *actors),
-        arguments.frames_per_second or speed,
-    )
+    speed = arguments.frames_per_second or prices.frames_per_second(job.domain, *actors)
+    price = arguments.price_per_hour or prices.dollars_per_hour(job.learner, *actors)
+    return Estimate(price, speed)
 
 
 def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
@@ -89,14 +75,12 @@ def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
     To standard error, so that a dry run's output is the job and nothing else.
     """
     estimate = _estimate(arguments, job)
-    price_source = "yours"
+    price_source, speed_source, bound = "yours", "yours", "about"
     if not arguments.price_per_hour:
-        price_source = f"list prices on demand, {prices.DATE}; yours: --price_per_hour"
-    speed_source = (
-        "yours"
-        if arguments.frames_per_second
-        else "the most that actors can do; yours: --frames_per_second"
-    )
+        price_source = f"on demand, by a table of {prices.DATE}; yours: --price_per_hour"
+    if not arguments.frames_per_second:
+        speed_source = "all that actors can play; learners may take less: --frames_per_second"
+        bound = "at least"
     learner = job.learner
     accelerator = f" with {learner.count} {learner.accelerator}" if learner.count else ""
     num_envs = job.num_actor_machines * job.actors_per_machine * job.envs_per_actor
@@ -105,7 +89,7 @@ def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
         f"  learner {learner.machine}{accelerator}; {job.num_actor_machines} x {job.actor_machine}"
         f" for {num_envs} environments{'; spot machines' if job.spot else ''}",
         f"  about ${estimate.dollars_per_hour:.2f} an hour ({price_source})",
-        f"  about ${estimate.dollars_per_billion_frames:,.0f} and"
+        f"  {bound} ${estimate.dollars_per_billion_frames:,.0f} and"
         f" {estimate.hours_per_billion_frames:,.0f} hours for 1e9 frames, at"
         f" {estimate.frames_per_second:,.0f} frames/s ({speed_source})",
     ]
@@ -114,10 +98,28 @@ def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
     print("\n".join(lines), file=sys.stderr)
 
 
+def _check_not_running(place: Sequence[str], job: Job) -> None:
+    """Two learners with one folder would take each other's checkpoints away."""
+    states = " OR ".join(f"state=JOB_STATE_{state}" for state in ("QUEUED", "PENDING", "RUNNING"))
+    criteria = f"--filter=displayName={job.name} AND ({states})"
+    running = _output(
+        "gcloud", "ai", "custom-jobs", "list", *place, criteria, "--format=value(name)"
+    )
+    if running:
+        raise UserError(
+            f"--name: expected one without a job that runs, got '{job.name}', which has "
+            f"{running.split()[0]}; to end that: gcloud ai custom-jobs cancel {running.split()[0]}"
+        )
+
+
 def _ask() -> None:
     if not sys.stdin.isatty():
         raise UserError("--yes: expected it where nobody can be asked, got no terminal.")
-    if input("Submit? [y/N] ").strip().lower() not in ("y", "yes"):
+    try:
+        answer = input("Submit? [y/N] ")
+    except (EOFError, KeyboardInterrupt):
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
         raise UserError("Nothing was submitted.")
 
 

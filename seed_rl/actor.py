@@ -88,7 +88,7 @@ def run(
                 raise UserError(
                     f"--auth_token_file: the learner at {server_address} {error}."
                 ) from error
-            except grpc_errors.GrpcError as error:
+            except (grpc_errors.InvalidArgumentError, grpc_errors.NotFoundError) as error:
                 raise UserError(
                     f"A call to the learner at {server_address} failed: {error}."
                 ) from error

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from seed_rl.errors import USER_ERROR_CODE
 from seed_rl.logs import START_MARK, last_words
 from seed_rl.progress import say
 
@@ -103,7 +104,7 @@ class Actor(Child):
         if code is None or self.mistakes:
             return None
         if self._restart_at is None:
-            if code == 1:
+            if code == USER_ERROR_CODE:
                 self.mistakes = last_words(self.log).mistakes
             self._restart_at = now + self._next_wait(code, now - self._started_at)
             return code

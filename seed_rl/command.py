@@ -71,6 +71,7 @@ def parse(argv: Sequence[str], usage: str, settings: type[S]) -> Command[S]:
     environment, agent = words[0].rstrip("/"), words[1]  # completion leaves a slash behind atari
     _check_main(environment, agent)
     if wants_help:
+        _show_help(settings)
         os.execv(sys.executable, [*_main_program(environment, agent), *options])
     num_actors, envs_per_actor = (*words[2:], DEFAULT_ENVS_PER_ACTOR)[:2]
     own, others = _split_flags(options, settings)
@@ -82,6 +83,12 @@ def parse(argv: Sequence[str], usage: str, settings: type[S]) -> Command[S]:
         own,
         tuple(others),
     )
+
+
+def _show_help(settings: type) -> None:
+    """The starting program's part of it."""
+    own = [f"  --{field.name}: {field.metadata['help']}" for field in dataclasses.fields(settings)]
+    print("Flags of this command:", *own, "Flags of learner and actors:", sep="\n", flush=True)
 
 
 def _split_flags(options: Sequence[str], settings: type[S]) -> tuple[S, list[str]]:

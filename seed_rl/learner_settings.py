@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 from seed_rl.errors import UserError
 from seed_rl.settings import setting
+
+# What episode_log.py tells; tasks have names of their own.
+_EPISODE_SCALAR = re.compile(
+    r"(training|evaluation)/"
+    r"((mean_)?(return|score)(/.+)?|length(/.+)?|human_normalized_(median|mean)(_capped)?)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +79,15 @@ class LearnerSettings:
             raise UserError(
                 f"--num_eval_envs: expected less than the {self.num_envs} of --num_envs, "
                 f"got {self.num_eval_envs}."
+            )
+        if self.tuning_metric and not _EPISODE_SCALAR.fullmatch(self.tuning_metric):
+            raise UserError(
+                "--tuning_metric: expected a scalar of episodes as TensorBoard has them, such as "
+                f"training/mean_return or evaluation/mean_score, got '{self.tuning_metric}'."
+            )
+        if self.tuning_metric.startswith("evaluation/") and not self.num_eval_envs:
+            raise UserError(
+                f"--num_eval_envs: expected some for --tuning_metric={self.tuning_metric}, got 0."
             )
 
     @property

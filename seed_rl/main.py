@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from absl import app, flags, logging
 from seed_rl import actor, scratch, security
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
-from seed_rl.errors import USER_ERROR_MARK, UserError
+from seed_rl.errors import CRASH_CODE, USER_ERROR_CODE, USER_ERROR_MARK, UserError
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.replay import ReplaySettings
 from seed_rl.security import SecuritySettings
@@ -98,7 +99,10 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
             _run_learner(experiment, settings)
     except UserError as error:
         print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(USER_ERROR_CODE)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(CRASH_CODE)
 
 
 def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:

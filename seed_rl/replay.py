@@ -158,7 +158,7 @@ class PrioritizedReplay:
                 f"--replay_buffer_size: the replay in {directory} holds {len(masses)} sequences of "
                 f"{inserted} inserted, which does not fit a size of {self.capacity}."
             )
-        num_saved = int(index["num_arrays"])
+        num_saved = int(index.get("num_arrays", 0))  # 0: of a version that did not tell
         if num_saved != len(self._arrays):
             raise UserError(
                 f"--checkpoint_replay: expected sequences of {len(self._arrays)} arrays in "

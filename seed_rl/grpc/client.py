@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 import queue
 import threading
 import time
@@ -32,6 +33,7 @@ _CHANNEL_OPTIONS = {
     "grpc.enable_http_proxy": 0,
 }
 _RETRY_SECONDS = 0.1
+_TELL_SECONDS = 30.0  # between two words on a server that is not there
 _WHY_SECONDS = 1.0  # to ask what keeps a connection from being made
 
 
@@ -197,21 +199,26 @@ class _Connection:
         return self._expired.is_set()
 
     def describe(self, deadline: _Deadline) -> service_pb2.Description:
-        """Waits until the server is there."""
-        try:
-            return self._stub.Describe(
-                service_pb2.DescribeRequest(),
-                wait_for_ready=True,
-                metadata=self._metadata,
-                timeout=deadline.remaining(),
-            )
-        except grpc.RpcError as error:
-            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+        """Waits until the server is there, and now and then says why it is not."""
+        while True:
+            remaining = deadline.remaining()
+            last = remaining is not None and remaining <= _TELL_SECONDS
+            try:
+                return self._stub.Describe(
+                    service_pb2.DescribeRequest(),
+                    wait_for_ready=True,
+                    metadata=self._metadata,
+                    timeout=remaining if last else _TELL_SECONDS,
+                )
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
+                    raise errors.from_status(error.code(), error.details()) from None
+            if last:
                 raise errors.ConnectionTimeoutError(
                     f"no server answered at {self._address} within {deadline.seconds:g} seconds"
                     f"{self._why_not()}"
-                ) from None
-            raise errors.from_status(error.code(), error.details()) from None
+                )
+            logging.warning("No server answers at %s yet%s.", self._address, self._why_not())
 
     def _why_not(self) -> str:
         """The last failure to connect, for the end of a sentence; a call that waits hides it."""

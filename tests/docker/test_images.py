@@ -54,8 +54,10 @@ def default_tag(machine):
 
 def test_tag_by_default_is_the_commit_and_tells_of_changes(machine):
     commit = machine.commit()
-    (machine.checkout / "untracked").touch()
     assert default_tag(machine) == commit
+    (machine.checkout / "untracked").touch()  # would be in the image
+    assert default_tag(machine) == f"{commit}-changed"
+    (machine.checkout / "untracked").unlink()
     (machine.checkout / "setup.sh").open("a").write("\n")
     assert default_tag(machine) == f"{commit}-changed"
 

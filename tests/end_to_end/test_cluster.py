@@ -6,14 +6,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trustme
 
+from gcp import credentials
 from tests.end_to_end.processes import Program, assert_refused, main_program, run, wait_until
 
 ACTORS_PER_MACHINE, ENVS_PER_ACTOR, MACHINES = 2, 2, 2
@@ -25,16 +27,15 @@ class Cluster:
 
     def __init__(self, folder: Path, *flags: str):
         self._folder = folder
-        self._address = f"localhost:{_free_port()}"
+        self._address = f"127.0.0.1:{_free_port()}"
         self._flags = flags
 
-    def machine(self, pool: str, index: int = 0, without: str = "") -> Program:
-        """Starts a machine, without those flags that have `without` in them, if it is given."""
+    def machine(self, pool: str, index: int = 0, *flags: str) -> Program:
+        """Starts a machine, with flags of its own behind those of all."""
         pools = {"workerpool0": [self._address], "workerpool1": ["one:2222", "two:2222"]}
         task = {"type": pool, "index": index, "trial": "3"}
-        flags = [flag for flag in self._flags if not without or without not in flag]
         variables = {"CLUSTER_SPEC": json.dumps({"cluster": pools, "task": task})}
-        command = main_program("gcp.run", *COMMAND, *flags)
+        command = main_program("gcp.run", *COMMAND, *self._flags, *flags)
         log = self._folder / f"{pool}_{index}.log"
         return Program(log, *command, cwd=self._folder, variables=variables)
 
@@ -52,27 +53,22 @@ def _free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Flags for a certificate, which the learner shows and actors trust, and a token."""
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with a token and a certificate."""
     folder = tmp_path_factory.mktemp("secrets")
-    certificate = trustme.CA().issue_cert("seed-rl-learner")
-    certificate.private_key_pem.write_to_path(folder / "key.pem")
-    certificate.cert_chain_pems[0].write_to_path(folder / "cert.pem")
-    (folder / "token").write_text("0123456789abcdef\n")
-    files = {"tls_cert": "cert.pem", "tls_key": "key.pem", "auth_token_file": "token"}
-    flags = [f"--{flag}={folder / name}" for flag, name in files.items()]
-    return [*flags, "--tls_server_name=seed-rl-learner"]
+    shutil.rmtree(folder)
+    credentials.make(folder)
+    return folder
 
 
 def _children(pid: int) -> list[int]:
     return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_cluster_trains_to_the_end_whoever_dies(tmp_path: Path, secrets: list[str]) -> None:
-    logdir = tmp_path / "log dir"
-    frames = 150_000
-    flags = [f"--logdir={logdir}", f"--total_environment_frames={frames}", "--batch_size=4"]
-    cluster = Cluster(tmp_path, *flags, *secrets)
+def test_a_cluster_trains_to_the_end_whoever_dies(tmp_path: Path, secrets: Path) -> None:
+    logdir = f"file://{tmp_path / 'log dir'}"  # as gs:// is, by TensorFlow's file systems
+    flags = ["--total_environment_frames=150000", "--save_checkpoint_secs=5"]
+    cluster = Cluster(tmp_path, f"--logdir={logdir}", *flags, f"--credentials={secrets}")
     with cluster.actor_machines() as actors:
         with cluster.machine("workerpool0") as learner:
             learner.wait_for(r"updates/s, return -?\d")
@@ -84,7 +80,13 @@ def test_a_cluster_trains_to_the_end_whoever_dies(tmp_path: Path, secrets: list[
             assert "Learner: saved" in finished.output
         assert all(machine.is_alive for machine in actors)
         with cluster.machine("workerpool0") as learner:
-            learner.wait_for("Learner: resuming from .*checkpoint-1")
+            learner.wait_for("Learner: resuming from file:.*checkpoint-")
+            learner.wait_for("Learner: saved")
+            (process,) = _children(learner.pid)
+            os.kill(process, signal.SIGKILL)
+            assert learner.finish().code == 128 + signal.SIGKILL
+        with cluster.machine("workerpool0") as learner:
+            learner.wait_for("Learner: resuming from file:.*checkpoint-")
             finished = learner.finish()
             assert finished.code == 0, finished.output
         for machine in actors:
@@ -93,6 +95,7 @@ def test_a_cluster_trains_to_the_end_whoever_dies(tmp_path: Path, secrets: list[
             assert "Training has ended." in finished.output
     num_envs = MACHINES * ACTORS_PER_MACHINE * ENVS_PER_ACTOR
     assert f"({num_envs} x " in learner.output  # unrolls in the making: one for each
+    assert (tmp_path / "log dir" / "policy" / "saved_model.pb").exists()
 
 
 def test_sigterm_ends_a_machine_of_actors(tmp_path: Path) -> None:
@@ -104,14 +107,24 @@ def test_sigterm_ends_a_machine_of_actors(tmp_path: Path) -> None:
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
 
 
-def test_actors_without_the_token_end_their_machine(tmp_path: Path, secrets: list[str]) -> None:
-    cluster = Cluster(tmp_path, f"--logdir={tmp_path / 'run'}", *secrets)
-    with cluster.machine("workerpool0") as learner:
+def test_strangers_end_their_machine(tmp_path: Path, secrets: Path) -> None:
+    """A machine with another token, and one with the token and another certificate."""
+    other_token, other_certificate = tmp_path / "other_token", tmp_path / "other_certificate"
+    for folder, own in (other_token, "cert.pem"), (other_certificate, "token"):
+        credentials.make(folder)
+        shutil.copy(secrets / own, folder)
+    cluster = Cluster(tmp_path, f"--logdir={tmp_path / 'run'}")
+    with cluster.machine("workerpool0", 0, f"--credentials={secrets}") as learner:
         learner.wait_for("Learner: serving at")
-        with cluster.machine("workerpool1", without="token") as machine:
+        with cluster.machine("workerpool1", 0, f"--credentials={other_token}") as machine:
             finished = machine.finish()
-    assert finished.code == 1, finished.output
-    assert "Error: --auth_token_file: the learner at localhost:" in finished.output
+            assert finished.code == 1, finished.output
+            assert "Error: --auth_token_file: the learner at 127.0.0.1:" in finished.output
+        flags = [f"--credentials={other_certificate}", "--connection_timeout_secs=2"]
+        with cluster.machine("workerpool1", 0, *flags) as machine:
+            finished = machine.finish()
+            assert finished.code == 1, finished.output
+            assert re.search("no server answered .*(?i:certificate)", finished.output)
 
 
 def test_trials_have_folders_of_their_own(tmp_path: Path) -> None:

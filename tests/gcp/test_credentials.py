@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from gcp import credentials
+from seed_rl import security
 from seed_rl.errors import UserError
-from seed_rl.grpc.security import Security
+from seed_rl.grpc.client import Client
+from seed_rl.grpc.errors import ConnectionTimeoutError
+from seed_rl.grpc.server import Server
+from seed_rl.security import SecuritySettings
 from tests.cloud_storage import serving
 
 
@@ -40,13 +44,17 @@ def test_machines_fetch_them_from_a_bucket(
 ) -> None:
     with serving("jobs", monkeypatch) as bucket:
         bucket.objects = {f"a run/x/{n}": (made / n).read_bytes() for n in credentials.FILES}
-        assert credentials.fetch("gs://jobs/a run/x/", tmp_path) == tmp_path
-    for name in credentials.FILES:
-        assert (tmp_path / name).read_bytes() == (made / name).read_bytes()
+        for role, names in ("actor", {"token", "cert.pem"}), ("learner", set(credentials.FILES)):
+            target = tmp_path / role
+            target.mkdir()
+            assert credentials.fetch("gs://jobs/a run/x/", target, role) == target
+            assert {file.name for file in target.iterdir()} == names
+            for name in names:
+                assert (target / name).read_bytes() == (made / name).read_bytes()
 
 
 def test_a_folder_of_this_machine_is_taken_as_it_is(made: Path, tmp_path: Path) -> None:
-    assert credentials.fetch(str(made), tmp_path) == made
+    assert credentials.fetch(str(made), tmp_path, "learner") == made
 
 
 def test_a_bucket_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,16 +62,25 @@ def test_a_bucket_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         serving("jobs", monkeypatch),
         pytest.raises(UserError, match=r"--credentials: expected .* got gs://jobs/x"),
     ):
-        credentials.fetch("gs://jobs/x", tmp_path)
+        credentials.fetch("gs://jobs/x", tmp_path, "actor")
 
 
-def test_the_certificate_names_the_learner(made: Path) -> None:
-    flags = dict(flag.removeprefix("--").split("=", 1) for flag in credentials.flags(made))
-    certificate = Path(flags["tls_cert"]).read_bytes()
-    assert Security(certificate).encrypts
-    from cryptography import x509
+@pytest.mark.parametrize("trusted", ["made", "others"])
+def test_actors_take_the_learner_that_has_them_and_no_other(
+    made: Path, tmp_path: Path, trusted: str
+) -> None:
+    credentials.make(tmp_path / "others")
+    learner = security.of_learner(_settings(credentials.flags(made, "learner")))
+    actor = security.of_actor(_settings(credentials.flags(tmp_path / trusted, "actor")))
+    assert learner.key and not actor.key
+    with Server(["127.0.0.1:0"], security=learner) as server:
+        server.start()
+        if trusted == "made":
+            Client(server.addresses[0], 30.0, actor).close()
+        else:
+            with pytest.raises(ConnectionTimeoutError, match=r"(?i)certificate"):
+                Client(server.addresses[0], 1.0, actor)
 
-    names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(
-        x509.SubjectAlternativeName
-    )
-    assert names.value.get_values_for_type(x509.DNSName) == [flags["tls_server_name"]]
+
+def _settings(flags: list[str]) -> SecuritySettings:
+    return SecuritySettings(**dict(flag.removeprefix("--").split("=", 1) for flag in flags))

@@ -85,7 +85,7 @@ choose_options() {
   [[ -z $logdir ]] || mount "$logdir" "$logdir"
 }
 
-domain=${1%/} # a shell's completion leaves a slash
+domain=${1:-} domain=${domain%/} # a shell's completion leaves a slash
 require_one_of 'ENVIRONMENT (others run without --docker)' "$domain" < <(domains)
 choose_flavour
 require_engine

@@ -18,6 +18,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = "seed-rl"  # the repository of images in Artifact Registry
 DEFAULT_ACCELERATOR = "t4"
 
+_JOBS_FLAGS = ("logdir", "credentials", "tuning", "tuning_metric", "run_mode", "server_address")
+
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -87,9 +89,21 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     _add_training(parser, defaults)
     _add_submission(parser)
     own, training = _split(argv)
+    _check_training_flags(training)
     arguments = parser.parse_args(own)
     arguments.training_flags = training
     return arguments
+
+
+def _check_training_flags(words: Sequence[str]) -> None:
+    """Finds what machines would refuse, or what takes them away from what was announced."""
+    if words and not words[0].startswith("-"):
+        raise UserError(f"--: expected flags behind it, got '{words[0]}'.")
+    for word in words:
+        if word == "--":
+            raise UserError("--: expected it once, got it again behind itself.")
+        if re.sub("^--?(no)?", "", word).partition("=")[0] in _JOBS_FLAGS:
+            raise UserError(f"--: expected no flag that the job sets, got {word}.")
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -158,8 +172,8 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got '{text}'")
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", text):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 99999, got '{text}'")
     return int(text)
 
 
@@ -168,8 +182,8 @@ def _amount(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
+    if not 0.01 <= value <= 1e9:
+        raise argparse.ArgumentTypeError(f"expected a number from 0.01 to 1e9, got '{text}'")
     return value
 
 
@@ -179,7 +193,7 @@ def make_job(arguments: argparse.Namespace, project: str, tag: str) -> Job:
     Raises:
       UserError: there is no such job.
     """
-    _check_names(arguments)
+    _check_names(arguments, project)
     defaults = DOMAINS[arguments.domain]
     name = arguments.name or f"{arguments.domain}-{_now()}"
     if arguments.tune and arguments.name:
@@ -217,14 +231,18 @@ def bucket(arguments: argparse.Namespace, project: str) -> str:
     return name
 
 
-def _check_names(arguments: argparse.Namespace) -> None:
+def _check_names(arguments: argparse.Namespace, project: str) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
+        raise UserError(f"--project: expected the id of a project, got '{project}'.")
+    if not re.fullmatch(r"[a-z]+-[a-z]+[0-9]+", arguments.region):
+        raise UserError(f"--region: expected one like us-central1, got '{arguments.region}'.")
     if arguments.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", arguments.name):
         raise UserError(
             "--name: expected a letter or digit and then at most 99 of these, '.', '_' and '-', "
             f"got '{arguments.name}'."
         )
-    main = f"{arguments.agent}_main.py"
-    if not arguments.agent.isidentifier() or not (REPOSITORY / arguments.domain / main).is_file():
+    mains = (REPOSITORY / arguments.domain).glob("*_main.py")
+    if f"{arguments.agent}_main.py" not in [main.name for main in mains]:
         raise UserError(
             f"--agent: expected one with a file {arguments.domain}/AGENT_main.py, "
             f"got '{arguments.agent}'."

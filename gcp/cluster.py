@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 
 from seed_rl.errors import UserError
@@ -74,7 +75,7 @@ def _from_role(environment: Mapping[str, str]) -> Place:
         raise UserError(f"SEED_RL_ROLE: expected {' or '.join(ROLES)}, got '{role}'.")
     address = _checked("SEED_RL_LEARNER_ADDRESS", environment.get("SEED_RL_LEARNER_ADDRESS", ""))
     machine = environment.get("JOB_COMPLETION_INDEX")  # of an indexed Job of Kubernetes
-    if machine is not None and not machine.isdecimal():
+    if machine is not None and not re.fullmatch("[0-9]{1,5}", machine):
         raise UserError(f"JOB_COMPLETION_INDEX: expected a number, got '{machine}'.")
     return Place(role, address, None if machine is None else int(machine))
 
@@ -85,7 +86,14 @@ def _from_specification(variable: str, text: str, trial: str) -> Place:
         pools, task = specification["cluster"], specification["task"]
         place = _from_pools(variable, pools, (task["type"], int(task["index"])))
         return dataclasses.replace(place, trial=str(task.get("trial") or trial))
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (
+        ArithmeticError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(
@@ -109,7 +117,7 @@ def _from_pools(variable: str, pools: Mapping[str, list[str]], task: tuple[str, 
         for index in range(len(pools[name]))
     ]
     address = _checked(variable, pools[learner_pool][0])
-    if task[0] == learner_pool:
+    if task == (learner_pool, 0):
         return Place("learner", address, None, len(machines))
     if task not in machines:
         raise UserError(f"{variable}: expected this machine's task in the cluster, got {task}.")

@@ -54,6 +54,10 @@ def fetch(source: str, target: Path, role: str) -> Path:
       UserError: they can't be fetched.
     """
     if not source.startswith(_CLOUD_SCHEME):
+        if not (Path(source) / TOKEN).is_file():
+            raise UserError(
+                f"--credentials: expected a folder with {', '.join(FILES)}, got {source}."
+            )
         return Path(source)
     # Here, since only machines in the cloud have the package.
     from google.api_core.exceptions import GoogleAPIError

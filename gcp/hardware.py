@@ -141,7 +141,7 @@ def vcpus(machine: str) -> int:
     Raises:
       UserError: its name does not tell.
     """
-    match = re.fullmatch(r"[a-z0-9]+-[a-z]+-(\d+)", machine)
+    match = re.fullmatch(r"[a-z0-9]+-[a-z]+-([1-9][0-9]{0,3})", machine)
     if match is None:
         raise UserError(f"--actor_machine: expected a type like n1-standard-32, got {machine}.")
     return int(match[1])

@@ -94,7 +94,7 @@ def _machine(machine: str) -> float:
         return 0.0
     if machine in PER_MACHINE:
         return PER_MACHINE[machine]
-    match = re.fullmatch(r"([a-z0-9]+-[a-z]+)-(\d+)", machine)
+    match = re.fullmatch(r"([a-z0-9]+-[a-z]+)-([0-9]+)", machine)
     if match is None or match[1] not in PER_VCPU:
         raise UserError(
             f"--price_per_hour: expected the price of all machines, since the table of {DATE} has "

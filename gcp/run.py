@@ -16,17 +16,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gcp import cluster, credentials
 from gcp.cluster import Place
-from seed_rl.children import Actor, die_with, end_all
+from seed_rl import scratch
+from seed_rl.children import Actor, die_with, end_all, on_stop_signals
 from seed_rl.command import Command, parse
 from seed_rl.errors import USER_ERROR_MARK, UserError
 from seed_rl.logs import last_words, quote
@@ -50,7 +49,10 @@ class ClusterSettings:
         1, "Machines with actors, where only SEED_RL_ROLE tells this machine's part.", minimum=1
     )
     actor_machine: int = setting(
-        0, "Number of this one among them, from 0 (with JOB_COMPLETION_INDEX: that).", minimum=0
+        0,
+        "Number of this one among them, from 0 (with JOB_COMPLETION_INDEX: that).",
+        minimum=0,
+        maximum=100_000,
     )
     credentials: str = setting(
         "",
@@ -128,10 +130,9 @@ def run_learner(command: Sequence[str]) -> int:
         nonlocal stopped_by
         del frame
         stopped_by = number
-        learner.send_signal(number)
+        learner.terminate()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, pass_on)
+    on_stop_signals(pass_on)
     code = learner.wait()
     if stopped_by:
         return 128 + stopped_by
@@ -148,8 +149,7 @@ class ActorMachine:
 
     def __init__(self, commands: Sequence[Sequence[str]], logs: Path):
         self._signal = 0  # the stop signal that came
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stop)
+        on_stop_signals(self._stop)
         # A thread per core in each of many processes would slow all of them down.
         self._actors = [
             Actor(f"actor_{i:02}", command, logs, environment={"OMP_NUM_THREADS": "1"})
@@ -180,8 +180,8 @@ class ActorMachine:
 
     def _show_first(self) -> None:
         """Logs are on this machine only, which may be hard to reach, and one is like the others."""
-        sys.stdout.write(self._first_log.read())
-        sys.stdout.flush()
+        if text := self._first_log.read():
+            say(text.rstrip("\n"))
 
     def _tell(self, actor: Actor) -> None:
         if actor is not self._actors[0]:
@@ -196,11 +196,11 @@ def main(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     command = parse(argv, USAGE, ClusterSettings)
     try:
         place = cluster.find(environment)
-        with tempfile.TemporaryDirectory(prefix="seed_rl_machine_") as folder:
-            security = _security(command.settings.credentials, Path(folder), place.role)
+        with scratch.temporary_folder() as folder:
+            security = _security(command.settings.credentials, folder, place.role)
             if place.role == "actor":
                 commands = actor_commands(command, place, security)
-                return ActorMachine(commands, Path(folder)).run()
+                return ActorMachine(commands, folder).run()
             return run_learner(learner_command(command, place, security))
     except UserError as error:
         print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)

@@ -38,7 +38,7 @@ class Tuning:
             content = json.loads(Path(file).read_text())
         except OSError as error:
             raise UserError(f"--tune: cannot read '{file}': {error.strerror}.") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"--tune: expected JSON, got '{file}' ({error}).") from error
         if not isinstance(content, dict) or not content.keys() <= _KEYS.keys():
             raise UserError(f"--tune: expected {', '.join(_KEYS)} in '{file}', got others.")
@@ -48,6 +48,11 @@ class Tuning:
                 raise UserError(
                     f"--tune: expected a whole number above 0 as {key}, got {values[key]!r}."
                 )
+        if values["parallelTrialCount"] > values["maxTrialCount"]:
+            raise UserError(
+                f"--tune: expected at most the {values['maxTrialCount']} of maxTrialCount as "
+                f"parallelTrialCount, got {values['parallelTrialCount']}."
+            )
         _check_study(values["studySpec"])
         return cls(values["studySpec"], values["maxTrialCount"], values["parallelTrialCount"])
 
@@ -56,7 +61,8 @@ def _check_study(study: Any) -> None:
     try:
         (metric,) = study["metrics"]
         complete = isinstance(metric["metricId"], str) and metric["goal"] and study["parameters"]
-        complete = complete and all(each["parameterId"] for each in study["parameters"])
+        names = [each["parameterId"] for each in study["parameters"]]
+        complete = complete and all(isinstance(name, str) and name for name in names)
     except (LookupError, TypeError, ValueError):
         complete = False
     if not complete:

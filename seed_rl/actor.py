@@ -33,12 +33,17 @@ _RECONNECT_PAUSE_SECS = 1.0
 class ActorSettings:
     """Which of all environments this process runs."""
 
-    task: int = setting(0, "Number of this actor among all actors, from 0.", minimum=0)
-    env_batch_size: int = setting(8, "Environments in each actor process.", minimum=1)
+    task: int = setting(
+        0, "Number of this actor among all actors, from 0.", minimum=0, maximum=1_000_000
+    )
+    env_batch_size: int = setting(
+        8, "Environments in each actor process.", minimum=1, maximum=1_000
+    )
     connection_timeout_secs: float = setting(
         600.0,
         "Seconds that an actor waits for the learner, at the start and when it is away.",
         minimum=0.0,
+        maximum=1e7,
     )
 
     @property

@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from seed_rl.errors import USER_ERROR_CODE
@@ -125,6 +125,13 @@ class Actor(Child):
         wait = FIRST_WAIT_SECONDS if lived_seconds >= STABLE_SECONDS else self._wait
         self._wait = min(2 * wait, LAST_WAIT_SECONDS)
         return wait
+
+
+def on_stop_signals(handler: Callable[[int, object], None]) -> None:
+    """Has signals that ask for the end handled, in the way of signal.signal."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            signal.signal(number, handler)
 
 
 def end_all(children: Sequence[Child]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -106,19 +107,19 @@ def _split_flags(options: Sequence[str], settings: type[S]) -> tuple[S, list[str
 def _check_main(environment: str, agent: str) -> None:
     """Ends the program unless there is a module <environment>.<agent>_main."""
     roots = dict.fromkeys((REPOSITORY, Path.cwd()))
-    if any((root / environment / f"{agent}_main.py").is_file() for root in roots):
+    mains = sorted(main for root in roots for main in root.glob("*/*_main.py"))
+    found = [f"{main.parent.name} {main.name.removesuffix('_main.py')}" for main in mains]
+    if f"{environment} {agent}" in found:
         return
-    found = sorted(main for root in roots for main in root.glob("*/*_main.py"))
-    listing = ", ".join(f"{m.parent.name} {m.name.removesuffix('_main.py')}" for m in found)
     raise SystemExit(
         f"ENVIRONMENT AGENT: expected names with a file ENVIRONMENT/AGENT_main.py,"
-        f" got '{environment} {agent}'; there are: {listing or 'none'}."
+        f" got '{environment} {agent}'; there are: {', '.join(found) or 'none'}."
     )
 
 
 def _positive(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise SystemExit(f"{name}: expected a whole number above 0, got '{text}'.")
+    if not re.fullmatch("[0-9]{1,6}", text) or int(text) == 0:
+        raise SystemExit(f"{name}: expected a whole number from 1 to 999999, got '{text}'.")
     return int(text)
 
 

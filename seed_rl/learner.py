@@ -286,8 +286,11 @@ class Learner:
 
 def run(config: LearnerConfig) -> None:
     """Runs a learner in this process until training has ended, or SIGTERM or SIGINT comes."""
-    if not config.settings.logdir:
-        raise UserError("--logdir: expected a folder for checkpoints and summaries, got nothing.")
+    if not config.settings.logdir or config.settings.logdir.endswith("://"):
+        raise UserError(
+            "--logdir: expected a folder for checkpoints and summaries, got "
+            f"'{config.settings.logdir}'."
+        )
     try:
         tf.io.gfile.makedirs(config.settings.logdir)
     except tf.errors.OpError as error:

@@ -15,7 +15,6 @@ import dataclasses
 import fcntl
 import os
 import shlex
-import signal
 import socket
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seed_rl import starts
-from seed_rl.children import Actor, Child, end_all, ending
+from seed_rl.children import Actor, Child, end_all, ending, on_stop_signals
 from seed_rl.command import REPOSITORY, Command, parse
 from seed_rl.logs import last_words, quote, shown
 from seed_rl.machine import cores
@@ -107,9 +106,7 @@ class Run:
             del number, frame
             self._stops_asked += 1
 
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
-                signal.signal(number, count)
+        on_stop_signals(count)
 
     def _start_tensorboard(self) -> None:
         port = _free_port(self._command.settings.tensorboard_port)

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from absl import app, flags, logging
 
@@ -65,7 +65,20 @@ class Experiment:
 def run(experiment: Experiment) -> None:
     """Defines the flags, parses the command line, and runs the role that --run_mode names."""
     define_flags(experiment)
-    app.run(lambda argv: _main(experiment, argv))
+    app.run(lambda argv: _main(experiment, argv), flags_parser=_parse)
+
+
+def _parse(argv: list[str]) -> list[str]:
+    try:
+        return flags.FLAGS(argv)
+    except flags.Error as error:
+        _end_for(error)
+
+
+def _end_for(error: Exception) -> NoReturn:
+    """Ends this program for a user's mistake."""
+    print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
+    sys.exit(USER_ERROR_CODE)
 
 
 def define_flags(experiment: Experiment) -> None:
@@ -98,8 +111,7 @@ def _main(experiment: Experiment, argv: list[str]) -> None:
         else:
             _run_learner(experiment, settings)
     except UserError as error:
-        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-        sys.exit(USER_ERROR_CODE)
+        _end_for(error)
     except Exception:
         traceback.print_exc()
         sys.exit(CRASH_CODE)

@@ -11,7 +11,7 @@ from seed_rl.grpc import addresses
 from seed_rl.grpc.security import Security
 from seed_rl.settings import setting
 
-MIN_TOKEN_LENGTH = 16
+MIN_TOKEN_LENGTH, MAX_TOKEN_LENGTH = 16, 4096  # more would not go into a call's metadata
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +108,11 @@ def _read(flag: str, path: str) -> bytes:
 def _token(path: str) -> str:
     token = _read("auth_token_file", path).strip()
     visible = all(0x21 <= byte <= 0x7E for byte in token)
-    if path and not (visible and len(token) >= MIN_TOKEN_LENGTH):
+    if path and not (visible and MIN_TOKEN_LENGTH <= len(token) <= MAX_TOKEN_LENGTH):
         # Not what is in it: messages end up in logs.
         raise UserError(
-            f"--auth_token_file: expected one line of at least {MIN_TOKEN_LENGTH} visible ASCII "
-            f"characters, got something else in {path}."
+            f"--auth_token_file: expected one line of {MIN_TOKEN_LENGTH} to {MAX_TOKEN_LENGTH} "
+            f"visible ASCII characters, got something else in {path}."
         )
     return token.decode("ascii")
 

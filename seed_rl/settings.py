@@ -13,6 +13,7 @@ The field is the only declaration: the flag's name, type, default, bounds and he
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -85,7 +86,15 @@ def _define_flag(
         flags.DEFINE_integer(field.name, default, **bounds, **common)
     elif kind is float:
         flags.DEFINE_float(field.name, default, **bounds, **common)
+        # Bounds know nothing of NaN.
+        flags.register_validator(
+            field.name, _is_finite, "expected a finite number.", flag_values=flag_values
+        )
     elif kind is str:
         flags.DEFINE_string(field.name, default, **common)
     else:
         raise TypeError(f"{field.name}: expected a bool, int, float or str field, got {kind}.")
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is None or math.isfinite(value)

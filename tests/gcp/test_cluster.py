@@ -98,6 +98,12 @@ def test_a_machine_finds_its_place(environment: dict[str, str], place: Place) ->
         ({"TF_CONFIG": '{"cluster": {}}'}, "TF_CONFIG: expected JSON"),
         ({"TF_CONFIG": '{"cluster": 1, "task": 2}'}, "TF_CONFIG: expected JSON"),
         (tf_config("worker", 0, {"worker": ["w:1"]}), "TF_CONFIG: .*for the learner, got worker"),
+        (vertex("workerpool0", 1), r"CLUSTER_SPEC: .*\('workerpool0', 1\)"),
+        ({"CLUSTER_SPEC": "[" * 100_000}, "CLUSTER_SPEC: expected JSON"),
+        (
+            {"CLUSTER_SPEC": vertex("workerpool1", 7)["CLUSTER_SPEC"].replace("7", "Infinity")},
+            "CLUSTER_SPEC: expected JSON",
+        ),
         (tf_config("worker", 2), r"TF_CONFIG: .*\('worker', 2\)"),
         (tf_config("ps", 0), r"TF_CONFIG: .*\('ps', 0\)"),
         (vertex("workerpool1", 0, {"workerpool0": ["no port"]}), "CLUSTER_SPEC: .*'no port'"),

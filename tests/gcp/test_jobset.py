@@ -13,6 +13,7 @@ import yaml
 from gcp import cluster, run
 from gcp.run import ClusterSettings
 from seed_rl.command import parse
+from seed_rl.errors import USER_ERROR_CODE
 
 MANIFEST = Path(__file__).resolve().parents[2] / "gcp" / "jobset.yaml"
 KUBERNETES = kubernetes_validate.latest_version()
@@ -93,12 +94,10 @@ def test_kubernetes_accepts_its_jobs(jobs: dict[str, Any]) -> None:
         volumes = {volume["name"] for volume in pod["volumes"]}
         (container,) = pod["containers"]
         assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
-        (on_exit,) = (
-            rule["onExitCodes"]
-            for rule in template["spec"]["podFailurePolicy"]["rules"]
-            if "onExitCodes" in rule
-        )
-        assert on_exit["containerName"] == container["name"]
+        for rule in template["spec"]["podFailurePolicy"]["rules"]:
+            if on_exit := rule.get("onExitCodes"):
+                assert on_exit["containerName"] == container["name"]
+                assert on_exit["values"] == [USER_ERROR_CODE]
         assert pod["restartPolicy"] == "Never"  # which a podFailurePolicy asks for
 
 

@@ -164,7 +164,7 @@ def _without_time(spec: Any) -> Any:
 
 
 def test_what_is_behind_the_dashes_arrives_as_it_is(cloud: Cloud) -> None:
-    flags = ["--game=a b", '--x=it\'s "$HOME" `id` \\ *', "--", "--dry_run", "--z"]
+    flags = ["--game=a b", '--x=it\'s "$HOME" `id` \\ *', "--dry_run", "--game", "Pong"]
     spec = dry_run(cloud, "train_atari.sh", "--", *flags)
     for pool in spec["workerPoolSpecs"]:
         assert pool["containerSpec"]["args"][-len(flags) :] == flags
@@ -327,7 +327,7 @@ def test_a_program_that_fails_ends_it(cloud: Cloud, call: str) -> None:
     [
         (["--accelerator=h100"], ["--accelerator", "h100", "'t4'"]),
         (["--accelerator_count=3"], ["--accelerator_count", "3"]),
-        (["--actor_machines=0"], ["--actor_machines", "above 0", "'0'"]),
+        (["--actor_machines=0"], ["--actor_machines", "from 1 to", "'0'"]),
         (["--actor_machine=big"], ["--actor_machine", "n1-standard-32", "big"]),
         (["--agent=ppo"], ["--agent", "football/AGENT_main.py", "ppo"]),
         (["--agent=../atari/vtrace"], ["--agent", "../atari/vtrace"]),
@@ -337,11 +337,22 @@ def test_a_program_that_fails_ends_it(cloud: Cloud, call: str) -> None:
         (["--flagfile=none.flags"], ["--flagfile", "none.flags"]),
         (["--name=a run"], ["--name", "'a run'"]),
         (["--bucket=gs://x"], ["--bucket", "without gs://", "gs://x"]),
-        (["--price_per_hour=-1"], ["--price_per_hour", "above 0", "-1"]),
+        (["--price_per_hour=-1"], ["--price_per_hour", "from 0.01", "-1"]),
         (["--tune=none.json"], ["--tune", "none.json", "No such file"]),
         (["--tune=/dev/null"], ["--tune", "expected JSON"]),
         (["--accelerator=v100", "--learner_machine=a2-highgpu-1g"], ["--learner_machine", "v100"]),
         (["--game=Pong"], ["--game=Pong"]),
+        (["--project=example.com:x"], ["--project", "example.com:x"]),
+        (["--region="], ["--region", "us-central1", "''"]),
+        (["--actor_machine=n1-standard-0"], ["--actor_machine", "n1-standard-0"]),
+        (["--actor_machine=n1-standard-\u0663"], ["--actor_machine"]),
+        (["--actor_machines=" + "9" * 400], ["--actor_machines", "99999"]),
+        (["--price_per_hour=1e308"], ["--price_per_hour", "1e308"]),
+        (["--agent=" + "x" * 300], ["--agent", "football/AGENT_main.py"]),
+        (["--", "--logdir=/x"], ["--logdir=/x"]),
+        (["--", "-tuning"], ["-tuning"]),
+        (["--", "--", "--seed=1"], ["--", "again"]),
+        (["--", "seed"], ["seed"]),
         (["Pong"], ["Pong"]),
     ],
 )
@@ -375,6 +386,7 @@ def test_a_study_must_be_whole(cloud: Cloud, study: Any, tmp_path: Path) -> None
         ({"maxTrials": 3}, "maxTrialCount, parallelTrialCount, studySpec"),
         ({"maxTrialCount": "3"}, "maxTrialCount, got '3'"),
         ({"parallelTrialCount": 0}, "parallelTrialCount, got 0"),
+        ({"parallelTrialCount": 11}, "got 11"),
         ([1], "maxTrialCount"),
         (None, "maxTrialCount"),
     ],

@@ -427,8 +427,14 @@ def test_stop_script_stops_the_named_run_only(launch, home):
         (("toy", "echo", "1", "2", "3"), "got: toy echo 1 2 3"),
         (("toy", "ehco", "1"), "got 'toy ehco'; there are: "),
         (("toy", "ehco", "1"), "toy echo"),
-        (("toy", "echo", "none"), "NUM_ACTORS: expected a whole number above 0, got 'none'."),
-        (("toy", "echo", "1", "0"), "ENVS_PER_ACTOR: expected a whole number above 0, got '0'."),
+        (
+            ("toy", "echo", "none"),
+            "NUM_ACTORS: expected a whole number from 1 to 999999, got 'none'.",
+        ),
+        (
+            ("toy", "echo", "1", "0"),
+            "ENVS_PER_ACTOR: expected a whole number from 1 to 999999, got '0'.",
+        ),
         (("toy", "echo", "1", "--tensorboard_port=x"), "tensorboard_port"),
         (("toy", "echo", "1", "--flagfile=missing.flags"), "missing.flags"),
         (("toy", "echo", "1", "--logdir=gs://bucket/run"), "--logdir: expected a directory"),

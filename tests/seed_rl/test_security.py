@@ -21,6 +21,7 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
     (tmp_path / "key").write_bytes(CERTIFICATE.private_key_pem.bytes())
     (tmp_path / "other key").write_bytes(OTHER.private_key_pem.bytes())
     (tmp_path / "token").write_text("sixteen-letters!\n")
+    (tmp_path / "long").write_text("letters" * 1_000)
     (tmp_path / "short").write_text("fifteen-letters")
     (tmp_path / "lines").write_text("sixteen-letters!\nsixteen-letters!\n")
     (tmp_path / "accents").write_text("sixteen-lettrés!\n")
@@ -53,7 +54,8 @@ def test_files_are_read(files: pathlib.Path) -> None:
         ({"tls_cert": "cert", "tls_key": "key", "tls_ca": "empty"}, "--tls_ca: .* PEM form"),
         ({"tls_key": "key"}, "--tls_cert: expected one beside --tls_key="),
         ({"auth_token_file": "missing"}, "--auth_token_file: .*missing .No such file"),
-        ({"auth_token_file": "short"}, "--auth_token_file: .* at least 16 .* in .*short"),
+        ({"auth_token_file": "short"}, "--auth_token_file: .* 16 to 4096 .* in .*short"),
+        ({"auth_token_file": "long"}, "--auth_token_file: .* 16 to 4096 .* in .*long"),
         ({"auth_token_file": "lines"}, "--auth_token_file: expected one line"),
         ({"auth_token_file": "accents"}, "--auth_token_file: .*ASCII"),
         ({"auth_token_file": "empty"}, "--auth_token_file: expected one line"),

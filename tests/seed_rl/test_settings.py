@@ -59,6 +59,8 @@ def test_bounds_are_inclusive(argument: str) -> None:
         "--count=11",
         "--count=2.5",
         "--weight=-1",
+        "--weight=nan",
+        "--price=inf",
         "--price=-1",
         "--kind=plum",
         "--ripe=7",

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from seed_rl.errors import USER_ERROR_MARK, UserError
+from seed_rl.errors import UserError, exit_code
 
 TOKEN, CERTIFICATE, KEY = "token", "cert.pem", "key.pem"
 FILES = (TOKEN, CERTIFICATE, KEY)
@@ -97,15 +97,11 @@ def _private(path: str, flags: int) -> int:
 
 
 def main(argv: list[str]) -> int:
-    try:
-        if len(argv) != 1 or argv[0].startswith("-"):
-            raise UserError(f"Expected python3 -m gcp.credentials FOLDER, got {argv}.")
-        make(Path(argv[0]))
-    except UserError as error:
-        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-        return 1
+    if len(argv) != 1 or argv[0].startswith("-"):
+        raise UserError(f"Expected python3 -m gcp.credentials FOLDER, got {argv}.")
+    make(Path(argv[0]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

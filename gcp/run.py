@@ -27,7 +27,7 @@ from gcp.cluster import Place
 from seed_rl import scratch
 from seed_rl.children import Actor, die_with, end_all, on_stop_signals
 from seed_rl.command import Command, parse
-from seed_rl.errors import USER_ERROR_MARK, UserError
+from seed_rl.errors import UserError, exit_code
 from seed_rl.logs import last_words, quote
 from seed_rl.progress import say
 from seed_rl.settings import setting
@@ -194,18 +194,13 @@ class ActorMachine:
 
 def main(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     command = parse(argv, USAGE, ClusterSettings)
-    try:
-        place = cluster.find(environment)
-        with scratch.temporary_folder() as folder:
-            security = _security(command.settings.credentials, folder, place.role)
-            if place.role == "actor":
-                commands = actor_commands(command, place, security)
-                return ActorMachine(commands, folder).run()
-            return run_learner(learner_command(command, place, security))
-    except UserError as error:
-        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-        return 1
+    place = cluster.find(environment)
+    with scratch.temporary_folder() as folder:
+        security = _security(command.settings.credentials, folder, place.role)
+        if place.role == "actor":
+            return ActorMachine(actor_commands(command, place, security), folder).run()
+        return run_learner(learner_command(command, place, security))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], os.environ))
+    sys.exit(exit_code(lambda: main(sys.argv[1:], os.environ)))

@@ -20,7 +20,7 @@ from gcp.arguments import REPOSITORY, bucket, make_job, parse
 from gcp.job import Job
 from gcp.prices import Estimate
 from gcp.tuning import Tuning
-from seed_rl.errors import USER_ERROR_MARK, UserError
+from seed_rl.errors import UserError, exit_code
 
 
 def submit(arguments: argparse.Namespace) -> None:
@@ -178,13 +178,9 @@ def _call(command: Sequence[str | Path], **options: Any) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    try:
-        submit(parse(argv))
-    except UserError as error:
-        print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-        return 1
+    submit(parse(argv))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

@@ -6,14 +6,14 @@ import dataclasses
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from absl import app, flags, logging
 
 from seed_rl import actor, scratch, security
 from seed_rl import settings as settings_lib
 from seed_rl.domain import Domain
-from seed_rl.errors import CRASH_CODE, USER_ERROR_CODE, USER_ERROR_MARK, UserError
+from seed_rl.errors import CRASH_CODE, UserError, exit_code
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.replay import ReplaySettings
 from seed_rl.security import SecuritySettings
@@ -65,20 +65,20 @@ class Experiment:
 def run(experiment: Experiment) -> None:
     """Defines the flags, parses the command line, and runs the role that --run_mode names."""
     define_flags(experiment)
-    app.run(lambda argv: _main(experiment, argv), flags_parser=_parse)
+    try:
+        sys.exit(
+            exit_code(lambda: app.run(lambda argv: _main(experiment, argv), flags_parser=_parse))
+        )
+    except Exception:
+        traceback.print_exc()
+        sys.exit(CRASH_CODE)
 
 
 def _parse(argv: list[str]) -> list[str]:
     try:
         return flags.FLAGS(argv)
     except flags.Error as error:
-        _end_for(error)
-
-
-def _end_for(error: Exception) -> NoReturn:
-    """Ends this program for a user's mistake."""
-    print(f"{USER_ERROR_MARK}{error}", file=sys.stderr)
-    sys.exit(USER_ERROR_CODE)
+        raise UserError(str(error)) from error
 
 
 def define_flags(experiment: Experiment) -> None:
@@ -102,19 +102,13 @@ def define_flags(experiment: Experiment) -> None:
 def _main(experiment: Experiment, argv: list[str]) -> None:
     logging.set_verbosity(logging.INFO)
     settings = Settings()
-    try:
-        if len(argv) > 1:
-            raise UserError(f"Expected flags only, got {argv[1]!r} behind or between them.")
-        security.check_address(settings[RunSettings].server_address, settings[SecuritySettings])
-        if settings[RunSettings].run_mode == "actor":
-            _run_actor(experiment, settings)
-        else:
-            _run_learner(experiment, settings)
-    except UserError as error:
-        _end_for(error)
-    except Exception:
-        traceback.print_exc()
-        sys.exit(CRASH_CODE)
+    if len(argv) > 1:
+        raise UserError(f"Expected flags only, got {argv[1]!r} behind or between them.")
+    security.check_address(settings[RunSettings].server_address, settings[SecuritySettings])
+    if settings[RunSettings].run_mode == "actor":
+        _run_actor(experiment, settings)
+    else:
+        _run_learner(experiment, settings)
 
 
 def learner_config(experiment: Experiment, settings: Settings) -> LearnerConfig:

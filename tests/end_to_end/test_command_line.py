@@ -5,16 +5,26 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from seed_rl import actor
+from seed_rl.errors import CRASH_CODE
 from seed_rl.learner_settings import DeviceSettings, LearnerSettings, OptimizerSettings
 from seed_rl.main import Experiment, RunSettings
+from seed_rl.security import SecuritySettings
 from tests.end_to_end.processes import REPOSITORY, assert_refused, main_program, run
 
-SHARED = (RunSettings, actor.ActorSettings, LearnerSettings, OptimizerSettings, DeviceSettings)
+SHARED = (
+    RunSettings,
+    SecuritySettings,
+    actor.ActorSettings,
+    LearnerSettings,
+    OptimizerSettings,
+    DeviceSettings,
+)
 MAINS = [
     f"{domain}.{agent}_main"
     for domain in ("atari", "catch", "dmlab")
@@ -123,3 +133,17 @@ def _entries(output: str) -> dict[str, str]:
     pattern = r"^  --(?:\[no\])?(\w+): (.*?)(?=^  -|^\S|\Z)"
     entries = re.findall(pattern, output, re.MULTILINE | re.DOTALL)
     return {name: " ".join(text.split()) for name, text in entries}
+
+
+def test_a_crash_is_told_from_a_mistake(tmp_path: Path) -> None:
+    program = tmp_path / "crash_main.py"
+    program.write_text(
+        "import dataclasses\n"
+        "from catch.vtrace_main import EXPERIMENT\n"
+        "from seed_rl import main\n"
+        "main.run(dataclasses.replace(EXPERIMENT, create_algorithm=lambda *_: 1 / 0))\n"
+    )
+    finished = run(tmp_path / "log", sys.executable, str(program), f"--logdir={tmp_path}/logdir")
+    assert finished.code == CRASH_CODE
+    assert "ZeroDivisionError" in finished.output
+    assert not re.search(r"^Error: ", finished.output, re.MULTILINE)

@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +47,14 @@ def submit(arguments: argparse.Namespace) -> None:
     if not arguments.image_tag:
         _push_images(job)
     _upload_credentials(job)
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "job.json"
-        config.write_text(json.dumps(spec))
-        name = f"--display-name={job.name}"
-        if tuning:
-            counts = [f"--max-trial-count={tuning.max_trials}"]
-            counts += [f"--parallel-trial-count={tuning.parallel_trials}"]
-            create = ["hp-tuning-jobs", "create", *counts]
-        else:
-            create = ["custom-jobs", "create"]
-        _run("gcloud", "ai", *create, *place, name, f"--config={config}")
+    kind, counts = "custom-jobs", []
+    if tuning:
+        kind = "hp-tuning-jobs"
+        counts = [f"--max-trial-count={tuning.max_trials}"]
+        counts += [f"--parallel-trial-count={tuning.parallel_trials}"]
+    _create([kind, "create", *counts, *place, f"--display-name={job.name}"], spec)
     print(f"Checkpoints and TensorBoard data: {job.folder}")
-    print(f"To stop, list the jobs: gcloud ai {create[0]} list {' '.join(place)}")
+    print(f"To stop, list the jobs: gcloud ai {kind} list {' '.join(place)}")
 
 
 def _estimate(arguments: argparse.Namespace, job: Job) -> Estimate:
@@ -139,6 +134,13 @@ def _upload_credentials(job: Job) -> None:
         credentials.make(made)
         files = [str(made / name) for name in credentials.FILES]
         _run("gcloud", "storage", "cp", *files, f"{job.credentials}/")
+
+
+def _create(words: Sequence[str], spec: Mapping[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "job.json"
+        config.write_text(json.dumps(spec))
+        _run("gcloud", "ai", *words, f"--config={config}")
 
 
 def _gcloud_project() -> str:

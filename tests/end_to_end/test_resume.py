@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_learner_that_is_asked_to_end_saves_first(history: History) -> None:
 def test_actors_outlive_their_learners(history: History) -> None:
     assert history.actors_alive == [True, True]
     for actor in history.actors:
-        assert actor.code == 0, actor.output
+        assert actor.code == 128 + signal.SIGTERM, actor.output
         assert len(re.findall("Connected to the learner", actor.output)) == 2
         assert len(re.findall("Lost the learner", actor.output)) == 2
 

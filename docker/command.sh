@@ -15,7 +15,7 @@ require_engine() {
   command -v docker >/dev/null ||
     fail "docker: expected the program on the path, found none; see https://docs.docker.com/engine/install."
   answer=$(docker version --format '{{.Server.Version}}' 2>&1 >/dev/null) ||
-    fail "docker: expected an engine that answers, got: ${answer%%$'\n'*}"
+    fail "docker: expected an engine that answers, got: ${answer%%$'\n'*}; start it, as with: sudo systemctl start docker"
 }
 
 # Fails unless $2, which the user calls $1, is one of the lines of standard input.

@@ -23,7 +23,10 @@ _JOBS_FLAGS = ("logdir", "credentials", "tuning", "tuning_metric", "run_mode", "
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message.removeprefix('argument ')} ({self.prog} --help lists all).")
+        raise UserError(
+            f"{message.removeprefix('argument ')} ({self.prog} --help lists all; flags of the "
+            "training go behind --)."
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,7 +236,10 @@ def bucket(arguments: argparse.Namespace, project: str) -> str:
 
 def _check_names(arguments: argparse.Namespace, project: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
-        raise UserError(f"--project: expected the id of a project, got '{project}'.")
+        raise UserError(
+            "--project: expected the id of a project, 6 to 30 small letters, digits and '-', got "
+            f"'{project}'."
+        )
     if not re.fullmatch(r"[a-z]+-[a-z]+[0-9]+", arguments.region):
         raise UserError(f"--region: expected one like us-central1, got '{arguments.region}'.")
     if arguments.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", arguments.name):

@@ -28,8 +28,8 @@ check_tools() {
 
 check_docker() {
   check_tool docker 'install it: https://docs.docker.com/engine/install'
-  docker version >/dev/null 2>&1 || fail "docker: expected an engine that answers, got none;" \
-    "see what it says: docker version"
+  docker version >/dev/null 2>&1 || fail "docker: expected an engine that answers, got none; run:" \
+    "sudo systemctl start docker (or give pushed images: gcp/train_*.sh --image_tag)"
 }
 
 check_login() {

@@ -72,7 +72,7 @@ def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
     estimate = _estimate(arguments, job)
     price_source, speed_source, bound = "yours", "yours", "about"
     if not arguments.price_per_hour:
-        price_source = f"on demand, by a table of {prices.DATE}; yours: --price_per_hour"
+        price_source = f"us-central1, by a table of {prices.DATE}; yours: --price_per_hour"
     if not arguments.frames_per_second:
         speed_source = "all that actors can play; learners may take less: --frames_per_second"
         bound = "at least"
@@ -82,7 +82,7 @@ def _tell(arguments: argparse.Namespace, job: Job, trials: int) -> None:
     lines = [
         f"{job.domain} {job.agent}, run {job.folder}:",
         f"  learner {learner.machine}{accelerator}; {job.num_actor_machines} x {job.actor_machine}"
-        f" for {num_envs} environments{'; spot machines' if job.spot else ''}",
+        f" for {num_envs} environments{'; spot machines, which cost less' if job.spot else ''}",
         f"  about ${estimate.dollars_per_hour:.2f} an hour ({price_source})",
         f"  {bound} ${estimate.dollars_per_billion_frames:,.0f} and"
         f" {estimate.hours_per_billion_frames:,.0f} hours for 1e9 frames, at"

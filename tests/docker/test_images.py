@@ -132,9 +132,19 @@ def test_wrong_repository_is_one_sentence(machine, given):
 @pytest.mark.parametrize(
     ("script", "fails", "complaint"),
     [
-        (BUILD, "version", "docker: expected an engine that answers, got: no luck"),
+        (
+            BUILD,
+            "version",
+            "docker: expected an engine that answers, got: no luck;"
+            " start it, as with: sudo systemctl start docker",
+        ),
         (BUILD, "build", "docker could not build seed_rl/build-cpu:v1; its output is above."),
-        (PUSH, "version", "docker: expected an engine that answers, got: no luck"),
+        (
+            PUSH,
+            "version",
+            "docker: expected an engine that answers, got: no luck;"
+            " start it, as with: sudo systemctl start docker",
+        ),
         (
             PUSH,
             "tag",

@@ -165,7 +165,8 @@ def test_exit_code_is_the_runs(built):
             ARGUMENTS,
             "version",
             "",
-            "run_local.sh --docker: docker: expected an engine that answers, got: no luck",
+            "run_local.sh --docker: docker: expected an engine that answers, got: no luck;"
+            " start it, as with: sudo systemctl start docker",
         ),
         (
             ARGUMENTS,

@@ -253,7 +253,7 @@ def test_without_a_terminal_it_does_not_submit_unasked(cloud: Cloud) -> None:
 @pytest.mark.parametrize(
     "call, named",
     [
-        ("docker version", "docker: .*docker version"),
+        ("docker version", "docker: .*systemctl start docker"),
         ("gcloud auth list", "gcloud auth login"),
         ("gcloud projects describe", "--project: .*gcloud projects list"),
         ("gcloud services list", "--project: .*gcloud projects get-iam-policy a-project"),
